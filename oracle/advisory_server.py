@@ -377,6 +377,122 @@ def expert_gradients(rank):
     return abs(share - 1) > 0.2, f"with expert parallelism experts move {share:.2f} times as far"
 
 
+MUON = {"optimizer": {"type": "Muon", "params": {"lr": RATE, "momentum": 0.95, "weight_decay": 0.0, "torch_adam": True}}}
+
+
+def newton_schulz_calls():
+    """Counts the updates that Muon makes orthogonal, wherever the engine calls them from."""
+    from deepspeed.runtime.zero import stage3, stage_1_and_2
+    from deepspeed.runtime.zero.muon import muon_optimizer, original_muon
+    real, calls = original_muon.muon_update, []
+
+    def counted(*arguments, **options):
+        calls.append(1)
+        return real(*arguments, **options)
+
+    for module in (original_muon, muon_optimizer, stage3, stage_1_and_2):
+        if hasattr(module, "muon_update"):
+            module.muon_update = counted
+    return calls
+
+
+def muon_step(config, model, rank, steps=1):
+    calls = newton_schulz_calls()
+    runner = build({**MUON, **config}, model, None)
+    for batch in inputs(rank, steps * config.get("gradient_accumulation_steps", 1), 4):
+        runner.backward(runner(batch).pow(2).sum())
+        runner.step()
+    return runner, len(calls)
+
+
+@case("deepspeed-8442")
+def muon_without_zero(rank):
+    model = layers(4, 4, 4)
+    gradients = []
+    for of in range(RANKS):
+        copy = layers(4, 4, 4)
+        copy(inputs(of, 1, 4)[0]).pow(2).sum().backward()
+        gradients.append(copy[0].weight.grad)
+    before = model[0].weight.detach().clone()
+    runner, _ = muon_step({}, model, rank)
+    step = runner.module[0].weight.detach() - before
+    plain = -RATE * sum(gradients) / RANKS
+    difference = (step - plain).abs().max().item()
+    return difference < 1e-5, f"the step differs from that of SGD by {difference:.3g}"
+
+
+@case("deepspeed-8438")
+def muon_under_init(rank):
+    config = {**zero(3, reduce_scatter=False), "train_micro_batch_size_per_gpu": 1}
+    with deepspeed.zero.Init(config_dict_or_path=config):
+        model = layers(4, 4, 4)
+    _, calls = muon_step(config, model, rank)
+    return calls == 0, f"{calls} orthogonal updates for two matrices"
+
+
+@case("deepspeed-8600")
+def muon_every_micro_step(rank):
+    config = zero(3, steps=4, reduce_scatter=False)
+    _, calls = muon_step(config, layers(4, 4, 4), rank)
+    _, once = muon_step({**config, "gradient_accumulation_steps": 1}, layers(4, 4, 4), rank)
+    return calls > once, f"{calls} orthogonal updates with four micro-steps, {once} with one"
+
+
+@case("deepspeed-8435")
+def muon_after_overflow(rank):
+    get_accelerator().is_fp16_supported = lambda: True
+    config = {**zero(1, reduce_scatter=False), **MUON,
+              "fp16": {"enabled": True, "initial_scale_power": 20, "hysteresis": 1}}
+    runner = build(config, layers(4, 4), None)
+    before = weights(runner)
+    for batch in inputs(rank, 16, 4):
+        runner.backward(runner(batch.half()).float().pow(2).sum())
+        try:
+            runner.step()
+        except Exception as error:
+            return "minimum" in str(error), str(error)
+    moved = (weights(runner) - before).abs().max().item()
+    return moved == 0, f"sixteen steps move the weights by {moved:.3g}"
+
+
+@case("deepspeed-8382")
+def buckets_without_reduction(rank):
+    as_on_a_full_gpu()
+    config = zero(1, contiguous_gradients=False, reduce_scatter=False, overlap_comm=False)
+    return compared(trained(config, rank), trained(zero(1), rank), "weights after one step")
+
+
+@case("deepspeed-8245")
+def engine_and_module(rank):
+    as_on_a_full_gpu()
+    size, micro_steps = 4, 4
+    right = layers(size, size)
+    gradient = torch.zeros_like(right[0].weight)
+    for of in range(RANKS):
+        for batch in inputs(of, micro_steps, size):
+            right.zero_grad()
+            ((right(batch) + right(batch * 0.5)).pow(2).mean() / micro_steps).backward()
+            gradient += right[0].weight.grad / RANKS
+    model = layers(size, size)
+    before = model[0].weight.detach().clone()
+    runner = build(zero(2, steps=micro_steps), model)
+    for batch in inputs(rank, micro_steps, size):
+        runner.backward((runner(batch) + runner.module(batch * 0.5)).pow(2).mean())
+        runner.step()
+    step = runner.module[0].weight.detach() - before
+    return compared(step, -RATE * gradient, "the update and that of plain PyTorch")
+
+
+@case("deepspeed-8280")
+def empty_parameter(rank):
+    as_on_a_full_gpu()
+    model = layers(4, 4)
+    model.add_module("empty", torch.nn.Linear(4, 0, bias=False))
+    model.forward = lambda batch: model[0](batch).pow(2).sum() + model.empty(batch).sum()
+    runner = build(zero(1), model)
+    return raises(KeyError, lambda: runner.backward(runner(inputs(rank, 1, 4)[0])))
+
+
 def rank_main(rank, port, name, answer_path):
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(RANKS), LOCAL_WORLD_SIZE=str(RANKS),
                       MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))

@@ -5,7 +5,8 @@
     python -m measure.effects --check n [seed]   measure n of the cases (0: all) again and compare
 
 A baseline is a model, a stage and what has to be set so that a key is read at all; a case is a baseline with one key set.
-A case with the bytes and calls of its baseline says `same`, one the engine refuses says `refused`.
+A case with the bytes and calls of its baseline says `same`, one the engine refuses says `refused`. The cases `without_needs` set a
+key on a baseline that lacks what the text of the key says it needs.
 """
 
 import json
@@ -36,6 +37,7 @@ RECIPE = {"world": 2, "seq": 16, "attention": "sdpa"}
 
 OFFLOAD = {"zero_optimization": {"offload_optimizer": CPU}}
 OFFLOAD_BOTH = {"zero_optimization": {"offload_optimizer": CPU, "offload_param": CPU}}
+NVME = {"device": "nvme", "nvme_path": "/nvme"}
 FP32 = {"bf16": {"enabled": False}}
 FP16 = {**FP32, "fp16": {"enabled": True, "loss_scale": 16}}
 DYNAMIC = {**FP32, "fp16": {"enabled": True, "loss_scale": 0, "initial_scale_power": 4}}
@@ -51,6 +53,7 @@ CONTEXTS = {
     "accumulating": {"gradient_accumulation_steps": 2},
     "accumulating in fp32": {"data_types": {"grad_accum_dtype": "fp32"}},
     "fp32": FP32,
+    "fp32, accumulating in fp32": {**FP32, "data_types": {"grad_accum_dtype": "fp32"}},
     "fp16": FP16,
     "dynamic scale": DYNAMIC,
     "offload": OFFLOAD,
@@ -58,6 +61,9 @@ CONTEXTS = {
     "offload, bf16 masters": {**OFFLOAD, "bf16": {"bf16_master_weights_and_grads": True}},
     "offload, sub-groups": merged(OFFLOAD, {"zero_optimization": {"sub_group_size": 4000}}),
     "offload both": OFFLOAD_BOTH,
+    # Below stage 3, DeepSpeed does not open the path.
+    "offload to nvme": {"zero_optimization": {"offload_optimizer": NVME, "offload_param": NVME}},
+    "no offload": {"zero_optimization": {"offload_optimizer": {"device": "none"}}},
     "streaming": STREAMING,
     "no prefetch": merged(STREAMING, {"zero_optimization": {"stage3_prefetch_bucket_size": 0}}),
     "autocast": {**FP32, "torch_autocast": {"enabled": True}},
@@ -73,6 +79,7 @@ CONTEXTS = {
     "third step": {"flops_profiler": {"profile_step": 2}},
     "flops profiler": {"flops_profiler": {"enabled": True, "profile_step": 2}},
     "own checkpointing": {"activation_checkpointing": {"partition_activations": True}},
+    "no throughput timer": {"timers": {"throughput": {"enabled": False}}},
     "no clipping": {"gradient_clipping": 0.0},
     # Models of their own.
     "qwen3_moe": {},
@@ -172,6 +179,8 @@ KEYS = [
     ("fp16.consecutive_hysteresis", [True], (2,), "dynamic scale"),
     ("fp16.min_loss_scale", [2], (2,), "dynamic scale"),
     ("fp16.fp16_master_weights_and_grads", [True], ZERO, "offload, fp16"),
+    # It acts although fp16 is off.
+    ("fp16.fp16_master_weights_and_grads", [True], ZERO, "offload"),
     ("bf16.enabled", [True], ALL, "fp32"),
     ("bf16.immediate_grad_update", [True], (1,), "accumulating in fp32"),
     ("bf16.immediate_grad_update", [True], (0, 1), ""),
@@ -248,6 +257,138 @@ KEYS = [
     (Z + "stage", [0, 1, 2, 3], (2,), ""),
 ]  # fmt: skip
 
+# Keys on baselines that lack what `needs` of the key's text says: every byte and call must be the baseline's.
+WITHOUT_NEEDS = [
+    *[
+        (Z + key, [value], (2,), "")
+        for key, value in {
+            "stage3_prefetch_bucket_size": 3000,
+            "stage3_model_persistence_threshold": 6000,
+            "stage3_max_live_parameters": 6000,
+            "stage3_max_reuse_distance": 5000,
+            "stage3_gather_fp16_weights_on_model_save": True,
+            "stage3_module_granularity_threshold": 3000,
+            "stage3_use_all_reduce_for_fetch_params": True,
+            "stage3_allgather_sequential": True,
+            "zero_hpz_partition_size": 2,
+            "zero_quantized_weights": True,
+            "zero_quantized_nontrainable_weights": True,
+            "override_module_apply": False,
+            "log_trace_cache_warnings": True,
+            "enable_sanity_checks": True,
+            "save_muon_momentum_buffer_in_memory": True,
+            "leaf_module.classes": ["LlamaDecoderLayer", "GPT2Block"],
+            "leaf_module.names": ["model.layers.0", "transformer.h.0"],
+            "leaf_module.name_suffixes": ["mlp"],
+            "offload_param.device": "cpu",
+            "cpu_offload_param": True,
+        }.items()
+    ],
+    (Z + "offload_param.pin_memory", [False], (2,), "offload both"),
+    *[(Z + key, [value], (3,), "") for key, value in {"use_multi_rank_bucket_allreduce": False, "round_robin_gradients": True}.items()],
+    (Z + "parameter_alignment", [True], (3,), "odd gpt2"),
+    (Z + "ignore_unused_parameters", [False], (3,), "offload"),
+    *[
+        (Z + key, [value], (0,), "")
+        for key, value in {
+            "contiguous_gradients": False,
+            "reduce_scatter": False,
+            "reduce_bucket_size": 600,
+            "overlap_comm": True,
+        }.items()
+    ],
+    (Z + "offload_optimizer.pin_memory", [False], (0,), "offload"),
+    (Z + "offload_optimizer.pin_memory", [False], (2,), "no offload"),
+    (Z + "offload_optimizer.ratio", [0.5], (3,), "no offload"),
+    (Z + "offload_optimizer.super_offload", [True], (2,), "offload"),
+    (Z + "offload_optimizer.nvme_path", ["/nvme"], (3,), "offload"),
+    (Z + "offload_param.nvme_path", ["/nvme"], (3,), "offload both"),
+    *[
+        (Z + key, [value], (2,), "offload to nvme")
+        for key, value in {
+            "offload_optimizer.nvme_path": "/other",
+            "offload_optimizer.buffer_count": 2,
+            "offload_optimizer.pipeline_read": True,
+            "offload_optimizer.pipeline_write": True,
+            "offload_optimizer.fast_init": True,
+            "offload_param.nvme_path": "/other",
+            "offload_param.buffer_count": 2,
+            "offload_param.buffer_size": 1000,
+            "offload_param.max_in_cpu": 1000,
+        }.items()
+    ],
+    ("zero_force_ds_cpu_optimizer", [False], (2,), ""),
+    *[
+        ("fp16." + key, [value], (2,), "")
+        for key, value in {
+            "auto_cast": True,
+            "loss_scale": 4,
+            "initial_scale_power": 3,
+            "loss_scale_window": 2,
+            "hysteresis": 1,
+            "consecutive_hysteresis": True,
+            "min_loss_scale": 2,
+        }.items()
+    ],
+    ("bf16.immediate_grad_update", [True], (2,), "accumulating in fp32"),
+    ("bf16.immediate_grad_update", [True], (1,), "fp32, accumulating in fp32"),
+    ("bf16.check_grad_overflow", [False], (2,), "fp32"),
+    ("torch_autocast.dtype", ["float16"], (2,), "fp32"),
+    ("torch_autocast.lower_precision_safe_modules", [["torch.nn.Embedding"]], (2,), "fp32"),
+    ("optimizer.legacy_fusion", [True], (2,), ""),
+    ("timers.throughput.synchronized", [False], (2,), "no throughput timer"),
+    *[
+        (key, [value], (2,), "")
+        for key, value in {
+            "flops_profiler.profile_step": 2,
+            "flops_profiler.module_depth": 1,
+            "flops_profiler.top_modules": 2,
+            "flops_profiler.detailed": False,
+            "flops_profiler.output_file": "profile.txt",
+            "flops_profiler.recompute_fwd_factor": 1.0,
+            "tensorboard.output_path": "logs",
+            "tensorboard.job_name": "job",
+            "csv_monitor.output_path": "logs",
+            "csv_monitor.job_name": "job",
+            "wandb.group": "group",
+            "wandb.team": "team",
+            "wandb.project": "project",
+            "comet.samples_log_interval": 1,
+            "comet.project": "project",
+            "comet.workspace": "workspace",
+            "comet.api_key": "none",
+            "comet.experiment_name": "name",
+            "comet.experiment_key": "0" * 32,
+            "comet.online": False,
+            "comet.mode": "create",
+            "hybrid_engine.max_out_tokens": 64,
+            "hybrid_engine.inference_tp_size": 2,
+            "hybrid_engine.release_inference_cache": True,
+            "hybrid_engine.pin_parameters": False,
+            "hybrid_engine.tp_gather_partition_size": 4,
+            "hybrid_engine.enable_cuda_graph": True,
+            "data_efficiency.data_sampling.curriculum_learning.curriculum_metrics": {"length": {}},
+        }.items()
+    ],
+    *[
+        ("expert_parallel." + key, [value], (2,), "qwen3_moe")
+        for key, value in {
+            "autoep_size": 2,
+            "use_grouped_mm": False,
+            "top_k": 1,
+            "route_norm": True,
+            "route_scale": 2.0,
+            "score_apply": "pre",
+            "score_func": "sigmoid",
+            "combine_impl": "legacy_bmm",
+            "gate_up_impl": "fused",
+            "comm_backend": "deepep",
+            "preset_model": "mixtral",
+            "moe_layer_pattern": "none",
+        }.items()
+    ],
+]  # fmt: skip
+
 
 def with_key(config, path, value):
     for name in reversed(path.split(".")):
@@ -276,8 +417,9 @@ def request(model, config):
 
 def planned():
     """Baselines and cases, each once. The second family sees the last stage of keys that several stages read, and of ZeRO's."""
-    baselines, cases = {}, []
-    for key, values, stages, context in KEYS:
+    baselines, cases, without_needs = {}, [], []
+    for key, values, stages, context in [*KEYS, *WITHOUT_NEEDS]:
+        kind = without_needs if (key, values, stages, context) in WITHOUT_NEEDS else cases
         models = [context] if context in MODELS else ["llama", "gpt2"]
         for model in models:
             if model == "gpt2":
@@ -285,8 +427,8 @@ def planned():
             for stage in stages:
                 name, config = baseline(model, stage, context)
                 baselines[name] = {"name": name, "model": model, "config": config}
-                cases += [{"on": name, "key": key, "value": value} for value in values]
-    return baselines, cases
+                kind += [{"on": name, "key": key, "value": value} for value in values]
+    return baselines, cases, without_needs
 
 
 def outcome(answer):
@@ -316,14 +458,16 @@ def kept(baselines):
     file = json.loads(FILE.read_text())
     known = {identity(entry): entry for entry in file["baselines"]}
     current = {name for name, entry in baselines.items() if identity(entry) in known}
-    return known | {identity(case): case for case in file["cases"] if case["on"] in current}
+    cases = file["cases"] + file["without_needs"]
+    return known | {identity(case): case for case in cases if case["on"] in current}
 
 
-def write(baselines, cases):
+def write(baselines, cases, without_needs):
     versions = {name: metadata.version(name).split("+")[0] for name in ("deepspeed", "torch", "transformers")}
     head = json.dumps({"versions": versions, "recipe": RECIPE, "models": MODELS}, indent=1)[:-2]
     lines = lambda entries: ",\n".join(json.dumps(entry, separators=(",", ":")) for entry in entries)
-    FILE.write_text(f'{head},\n "baselines": [\n{lines(baselines)}\n],\n "cases": [\n{lines(cases)}\n]}}\n')
+    lists = {"baselines": baselines, "cases": cases, "without_needs": without_needs}
+    FILE.write_text(head + "".join(f',\n "{name}": [\n{lines(entries)}\n]' for name, entries in lists.items()) + "}\n")
 
 
 def measured(jobs):
@@ -345,14 +489,15 @@ def shortened(case, on):
 
 
 def update():
-    baselines, cases = json.loads(json.dumps(planned()))
+    baselines, cases, without_needs = json.loads(json.dumps(planned()))
     known = kept(baselines)
     jobs = [(entry, request(entry["model"], entry["config"])) for entry in baselines.values()]
-    jobs += [case_job(case, baselines) for case in cases]
+    jobs += [case_job(case, baselines) for case in cases + without_needs]
     missing = [(asked, job) for asked, job in jobs if identity(asked) not in known]
     known |= {identity(entry): entry for entry in measured(missing)}
     full = {name: known[identity(entry)] for name, entry in baselines.items()}
-    write(full.values(), [shortened(known[identity(case)], full[case["on"]]) for case in cases])
+    short = lambda cases: [shortened(known[identity(case)], full[case["on"]]) for case in cases]
+    write(full.values(), short(cases), short(without_needs))
 
 
 def can_run_here(case, baselines):
@@ -366,8 +511,9 @@ def can_run_here(case, baselines):
 def check(count, seed=0):
     file = json.loads(FILE.read_text())
     baselines = {entry["name"]: entry for entry in file["baselines"]}
-    cases = [case for case in file["cases"] if can_run_here(case, baselines)]
-    if left_out := len(file["cases"]) - len(cases):
+    recorded = file["cases"] + file["without_needs"]
+    cases = [case for case in recorded if can_run_here(case, baselines)]
+    if left_out := len(recorded) - len(cases):
         print(f"{left_out} cases skipped: this processor has no fp16")
     different = sample = random.Random(seed).sample(cases, count or len(cases))
     # When gloo gives its buffers back is up to chance, and a peak shows it: what has changed differs every time.

@@ -145,7 +145,7 @@ def test_notebooks_get_html_in_both_languages_without_foreign_markup(tmp_path: P
 def test_the_locale_chooses_the_language(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANG", "zh_CN.UTF-8")
     assert "显存" in str(zp.memory("gpt2", gpus="2x24GB"))
-    assert "GPU, rank" in str(zp.memory("gpt2", gpus="2x24GB", lang="en"))
+    assert "GPU memory, rank" in str(zp.memory("gpt2", gpus="2x24GB", lang="en"))
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])

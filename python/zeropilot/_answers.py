@@ -581,6 +581,7 @@ class RejectedStrategy:
     verdict: Verdict
     fullest: str
     other_models: int
+    rollout_engine: int
 
 
 @dataclass(frozen=True)
@@ -750,11 +751,21 @@ class Key(Explanation):
     what: Optional[str]
     unit: Optional[str]
     is_read: Optional[bool]
+    needs: Tuple[Need, ...]
+    unmeasured: Tuple[str, ...]
     memory: Optional[str]
     speed: Optional[str]
     mistake: Optional[str]
     source: Tuple[str, ...]
     versions: Tuple[InVersion, ...]
+
+
+@dataclass(frozen=True)
+class Need:
+    """A key and the values that give the described key an effect."""
+
+    key: str
+    values: Tuple[Any, ...]
 
 
 @dataclass(frozen=True)

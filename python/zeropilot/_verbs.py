@@ -622,7 +622,7 @@ def resolve(
 
 
 def diagnose(text: str, *, lang: Optional[str] = None) -> LogDiagnosis:
-    """Diagnose why a run ran out of memory (CUDA OOM) from the text of its log.
+    """Diagnose why a run ran out of GPU or host memory (CUDA OOM) from the text of its log.
 
     The answer has the cause, the numbers, the evidence and the first change to make. ``cause`` is ``None`` if the text has
     no out-of-memory message.

@@ -45,6 +45,12 @@ impl Adoption {
         language: Language,
     ) -> Result<Self, String> {
         if let Some(path) = write {
+            // What is there may be replaced if it is a baseline, and is somebody's file otherwise.
+            if let Ok(bytes) = fs::read(&path)
+                && let Err(reason) = Baseline::read(&String::from_utf8_lossy(&bytes))
+            {
+                return Err(talk::taken_by_another_file(&path, &reason, language));
+            }
             return Ok(Self::Write { path });
         }
         let Some(path) = read else { return Ok(Self::Everything) };

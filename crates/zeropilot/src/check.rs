@@ -60,7 +60,7 @@ pub(crate) struct CheckCommand {
     /// Print JSON (short for --output-format json)
     #[arg(long, conflicts_with = "output_format")]
     pub(crate) json: bool,
-    /// Report only these rules: codes such as K05, or their letter
+    /// Report only these rules: codes such as K05, or the letter of a group, such as K
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = rule_code)]
     pub(crate) select: Vec<String>,
     /// Do not report these rules
@@ -182,7 +182,7 @@ pub(crate) fn run(
         world_size: command.reader.world_size.or(project.world_size.and_then(NonZeroUsize::new)),
         front_end: command.reader.front_end.or(project.front_end),
         select: one_or_other(&command.select, &project.select),
-        ignore: one_or_other(&command.ignore, &project.ignore),
+        ignore: [one_or_other(&command.ignore, &project.ignore), project.off_everywhere()].concat(),
         script: command.script.clone(),
     };
     let mut settings = match judging.settings(version) {

@@ -43,11 +43,11 @@ pub(crate) enum Command {
     Check(Box<CheckCommand>),
     /// Plan a run: find the stage, offload and batch size that fit these GPUs, with fallbacks
     Plan(Box<PlanCommand>),
-    /// Predict GPU and host memory of a run: its parts, its peak, and whether it fits
+    /// Predict the GPU and host memory that a run needs: parts, peak, and whether the run fits
     Memory(Box<MemoryCommand>),
     /// Predict the time of a training step, and show what slows it down
     Simulate(Box<SimulateCommand>),
-    /// Diagnose a log: why the run ran out of memory (CUDA OOM), and what to change first
+    /// Diagnose a log: why the run ran out of GPU or host memory (CUDA OOM), and what to change first
     Diagnose(Box<DiagnoseCommand>),
     /// Explain a rule: the problem it finds, the reason, the fix, and examples
     #[command(after_help = EXIT_CODES)]
@@ -65,7 +65,7 @@ pub(crate) enum Command {
     /// Run and supervise a training command: check it first, report why it ended, restart it, try fallbacks after OOM
     #[cfg(target_os = "linux")]
     Run(Box<RunArguments>),
-    /// Watch a run or this machine: step, loss, speed, memory of ranks and GPUs, events
+    /// Watch a run or this machine: step, loss, speed, GPU and host memory, events
     #[command(after_help = EXIT_CODES)]
     #[cfg(target_os = "linux")]
     Watch(WatchCommand),
@@ -73,10 +73,10 @@ pub(crate) enum Command {
     #[command(after_help = EXIT_CODES)]
     #[cfg(target_os = "linux")]
     Runs(RunsCommand),
-    /// Compare predicted memory and step time with your own recorded runs
+    /// Compare predicted GPU memory and step time with your own recorded runs
     #[cfg(target_os = "linux")]
     Accuracy(AccuracyCommand),
-    /// Write an HTML report of a run: events, loss, memory, and what to change
+    /// Write an HTML report of a run: events, loss, GPU and host memory, and what to change
     #[command(after_help = EXIT_CODES)]
     #[cfg(target_os = "linux")]
     Report(ReportCommand),
@@ -90,7 +90,7 @@ pub(crate) enum Command {
     /// Start the Model Context Protocol (MCP) server for agents: check, plan, memory and other commands as tools
     #[command(after_help = EXIT_CODES)]
     Mcp,
-    /// Check whether this machine has everything a config needs: packages, compilers, GPUs, memory, disks
+    /// Check whether this machine has everything a config needs: packages, compilers, GPUs, host memory, disks
     Doctor(Box<DoctorCommand>),
     /// Measure this machine with your PyTorch and DeepSpeed, so that predictions use its own speeds
     Calibrate(CalibrateCommand),

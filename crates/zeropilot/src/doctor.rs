@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zeropilot_ask::memory::WrittenConfig;
-use zeropilot_ask::{Machines, MemoryRequest, Training, memory};
+use zeropilot_ask::{Machines, MemoryProblem, MemoryRequest, Training, memory};
 use zeropilot_cluster::Nvidia;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::{decode, parse_hjson};
@@ -82,12 +82,19 @@ pub(crate) fn is_on_cpu(environment: &dyn Fn(&str) -> Option<OsString>) -> bool 
 fn answer(command: &DoctorCommand, layout: &Layout) -> Result<(String, Vec<Finding>), String> {
     let language = layout.language;
     let config = command.config.as_deref().map(|path| read(path, language)).transpose()?;
-    let needs = config.as_deref().map(needs).unwrap_or_default();
+    let needs = config.as_deref().map(needs);
+    let is_unreadable = needs.as_ref().is_some_and(Option::is_none);
+    let needs = needs.flatten().unwrap_or_default();
     let environment = |name: &str| std::env::var_os(name);
     let machine =
         Machine::look(command.python.as_deref(), &needs.nvme_paths, &Nvidia, &environment);
     let report = config.as_deref().map(|bytes| judged(bytes, &machine));
     let file = command.config.as_deref().zip(config.as_deref());
+    if let (Some((path, bytes)), Some(report), true) = (file, &report, is_unreadable) {
+        let name = path.display().to_string();
+        let (bytes, report) = (bytes.to_vec(), Box::new(report.clone()));
+        return Err(problem::memory(&MemoryProblem::Refused { name, bytes, report }, layout));
+    }
     let host_memory = match (&command.model, file) {
         (Some(model), Some(file)) => Some(host_memory(command, file, model, layout)?),
         _ => None,
@@ -110,10 +117,10 @@ fn read(path: &Path, language: Language) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| talk::cannot_read(path, error, language))
 }
 
-/// What a config asks for; nothing if it cannot be read, which its verdict says.
-fn needs(bytes: &[u8]) -> Needs {
+/// What a config asks for, if it can be read.
+fn needs(bytes: &[u8]) -> Option<Needs> {
     let document = decode(bytes).ok().and_then(|text| parse_hjson(text).ok());
-    document.map(|document| Needs::of(&document)).unwrap_or_default()
+    document.map(|document| Needs::of(&document))
 }
 
 /// What the installed engine says; the newest if none is.

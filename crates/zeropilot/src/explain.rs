@@ -135,17 +135,17 @@ struct Session {
     layout: Layout,
     settings: Settings,
     version_source: VersionSource,
-    /// Whether notes are written next to the results.
+    /// Whether notes are printed in addition to the results.
     talks: bool,
     output: Output,
-    /// How many topics were written.
+    /// Number of topics printed so far.
     topics: usize,
     summary: Summary,
     has_failed: bool,
     has_read_files: bool,
-    /// Which run, if a job starts several.
+    /// The selected run, if a job starts several runs.
     launch: Option<usize>,
-    /// Files that were read, and the variants of keys.
+    /// Config files that were read, and the variants of keys.
     files: Vec<WrittenConfig>,
 }
 

@@ -33,7 +33,7 @@ const CALIBRATE: &str = "用你的 PyTorch 和 DeepSpeed 实测本机，让预�
 const DIAGNOSE: &str = "诊断日志：训练为什么显存或主机内存不足（CUDA OOM），应先修改什么";
 const LSP: &str = "启动编辑器用的语言服务（LSP）：问题、说明、补全和快速修复";
 const MCP: &str =
-    "启动供智能体使用的 MCP（Model Context Protocol）服务：把 check、plan、memory 等命令作为工具";
+    "启动供智能体使用的 MCP（Model Context Protocol）服务：以 check、plan、memory 等命令为工具";
 const COMPLETIONS: &str = "输出 shell 的命令补全脚本";
 const MAN: &str = "把手册页（man page）写进一个目录";
 const SCHEMA: &str = "输出 DeepSpeed 配置的 JSON Schema，供编辑器使用";
@@ -121,7 +121,7 @@ const RUN_EXAMPLES: &str = "\
   16     配置被拒绝
   17     磁盘已满
   18     checkpoint 无法读取
-  19     没有证据表明训练已完成
+  19     没有证据表明训练已完成，或在最后一步之前结束
   20     GPU 硬件故障
   21     各 rank 无法建立连接
   22     共享内存已满：/dev/shm 太小

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use zeropilot_job::local::Places;
 use zeropilot_job::{Launch, Outside};
-use zeropilot_lint::job;
+use zeropilot_lint::job::{self, JobReport};
 use zeropilot_lint::{Settings, Verdict};
 use zeropilot_view::talk::{self, InputProblem, LaunchWords};
 use zeropilot_view::{FileResult, Format, Layout, Summary};
@@ -25,7 +25,7 @@ pub(crate) fn check_script(
     outside: &Outside,
     manner: &Manner<'_>,
 ) -> Result<Vec<Piece>, InputProblem> {
-    let (layout, mode) = (&manner.layout, manner.mode);
+    let mode = manner.mode;
     let places = Places::of(text, outside, path.parent().unwrap_or(Path::new("")));
     let find = |name: &str| places.read(name);
     let mended = match mode {
@@ -44,34 +44,48 @@ pub(crate) fn check_script(
         return Ok(diffs.collect());
     }
     let judged = job::judge(text, outside, settings, &find);
+    Ok(pieces(&judged, &mended, (input, &places), settings, manner))
+}
+
+/// What is said of a job, file by file.
+pub(crate) fn pieces(
+    judged: &JobReport,
+    mended: &[(PathBuf, mend::Outcome)],
+    (input, places): (&Input, &Places),
+    settings: &Settings,
+    manner: &Manner<'_>,
+) -> Vec<Piece> {
+    let layout = &manner.layout;
     let launches = &judged.job.launches;
     let headline = talk::launches(
         &launches.iter().map(|launch| words(launch, settings)).collect::<Vec<_>>(),
+        &judged.job.unread,
         layout.language,
     );
-    let reads_config = |launch: &Launch| launch.given.dictionary.is_some();
+    let reads_config =
+        |launch: &Launch| launch.given.dictionary.is_some() || job::builds_config(launch).is_some();
     let is_refused = judged.files.iter().any(|file| file.report.verdict == Verdict::Reject);
     let is_judged = judged.files.iter().any(|file| file.is_config);
     let is_without = !is_refused && !is_judged && !launches.iter().any(reads_config);
-    let mut pieces = Vec::new();
-    for mut file in judged.files {
+    let told = judged.files.iter().map(|file| {
         let path = file.name.as_deref().and_then(|name| places.find(name));
         let name = match (&file.name, &path) {
             (None, _) => input.name(),
             (Some(_), Some(path)) => shown(path),
             (Some(name), None) => name.clone(),
         };
+        let mut report = file.report.clone();
         if let Some((_, outcome)) = mended.iter().find(|(mended, _)| Some(mended) == path.as_ref())
         {
-            file.report.fixed.clone_from(&outcome.report.fixed);
+            report.fixed.clone_from(&outcome.report.fixed);
         }
-        manner.found.leave_out(Path::new(&name), &mut file.report);
-        let seen = manner.adoption.apply(Path::new(&name), file.text.as_bytes(), &mut file.report);
+        manner.found.adapt(Path::new(&name), &mut report);
+        let seen = manner.adoption.apply(Path::new(&name), file.text.as_bytes(), &mut report);
         let is_launch = file.name.is_none();
         let result = FileResult {
             name: &name,
             bytes: file.text.as_bytes(),
-            report: &file.report,
+            report: &report,
             is_named: if is_launch { input.is_named() || !launches.is_empty() } else { true },
             headline: match (is_launch, file.is_config) {
                 (true, _) => Some(&headline),
@@ -80,18 +94,18 @@ pub(crate) fn check_script(
             },
         };
         let mut summary = Summary::default();
-        summary.count(&file.report);
+        summary.count(&report);
         summary.without_config = usize::from(is_launch && is_without);
         let text = layout.file(&result);
         let concise = Layout { format: Format::Concise, ..*layout };
         let shared = (!is_launch).then(|| Shared {
             file: name.clone(),
-            findings: (file.report.outcome(), concise.file(&result)),
+            findings: (report.outcome(), concise.file(&result)),
             repeated: layout.repeated(&result),
         });
-        pieces.push(Piece { shared, text, summary, seen });
-    }
-    Ok(pieces)
+        Piece { shared, text, summary, seen }
+    });
+    told.collect()
 }
 
 /// A path as results name it: from here, where it is below.
@@ -135,15 +149,18 @@ fn words<'l>(launch: &'l Launch, said: &Settings) -> LaunchWords<'l> {
     let given = &launch.given;
     let config = given.config.as_ref().map(|config| config.text.as_deref());
     let inside = given.dictionary.as_ref().map(|place| place.file.as_deref());
+    let built = || job::builds_config(launch).map(|file| file.or(Some("--use_deepspeed")));
     LaunchWords {
         launcher: launch.launcher.name(),
         world: launch.world,
         said: said.world_size,
-        config: config.or(inside),
+        config: config.or(inside).or_else(built),
         unknown: &given.unknown,
+        unsupported: launch.unread,
+        // accelerate's YAML by itself names no program.
         unread: launch
             .program
             .as_deref()
-            .filter(|name| name.ends_with(".py") && launch.script.is_none()),
+            .filter(|name| name.ends_with(".py") && *name != ".py" && launch.script.is_none()),
     }
 }

@@ -12,7 +12,7 @@ use crate::options::{GlobalOptions, ReaderOptions};
 use crate::output::Output;
 
 pub(crate) const AFTER_HELP: &str = "\
-Settings of the editor take precedence over these options.
+Editor settings take precedence over these options.
 
 Exit codes: 0 success, 2 failure";
 

@@ -45,10 +45,10 @@ pub(crate) struct MemoryCommand {
     /// Show all stages and offload options side by side
     #[arg(long, conflicts_with_all = ["config", "timeline", "svg", "without_deepspeed"])]
     compare: bool,
-    /// Draw the memory during one step in the terminal
+    /// Draw GPU memory during one step in the terminal
     #[arg(long)]
     timeline: bool,
-    /// Write an SVG chart of the memory during one step to this file
+    /// Write an SVG chart of GPU memory during one step to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]

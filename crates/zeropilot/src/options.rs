@@ -115,7 +115,7 @@ pub(crate) struct JobOptions {
 /// A model that is not known: what it is like, or how large it is.
 #[derive(Debug, Args, Default)]
 pub(crate) struct LikenessOptions {
-    /// Use this model family instead of an unknown one; the sizes come from the model's config.json
+    /// Use this model family if the model's own family is unknown; the sizes come from the model's config.json
     #[arg(long, value_name = "FAMILY", conflicts_with = "params")]
     pub(crate) like: Option<String>,
     /// Set the parameter count of a model that has no config yet, such as `8B`

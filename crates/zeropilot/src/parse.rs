@@ -29,7 +29,8 @@ const CHOSEN: [(&str, &str); 2] = [
 /// Reads the arguments, with help in the given language.
 pub(crate) fn parse(arguments: Vec<OsString>, language: Language) -> Result<Cli, clap::Error> {
     let mut definition = definition(language);
-    let matches = definition.try_get_matches_from_mut(offload_alone(arguments))?;
+    let matches =
+        definition.try_get_matches_from_mut(offload_alone(arguments)).map_err(hyphenated)?;
     if let Some((verb, given)) = matches.subcommand()
         && let Some(verb) = definition.find_subcommand(verb)
     {
@@ -57,6 +58,15 @@ pub(crate) fn definition(language: Language) -> Command {
         Language::English => command,
         Language::Chinese => help_zh::translate(command),
     }
+}
+
+/// The error with the option that it suggests spelled as in the help.
+fn hyphenated(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(name)) = error.get(ContextKind::SuggestedArg) {
+        let name = name.replace('_', "-");
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(name));
+    }
+    error
 }
 
 fn unused(verb: &str) -> &'static [&'static str] {

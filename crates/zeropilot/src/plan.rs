@@ -99,8 +99,9 @@ fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result
         write(path, choice, command.force, language)?;
     }
     let job = &subject.job;
-    let found = planned.choice().filter(|_| subject.places.is_some());
-    let found = found.map(|choice| Changes::of(job, choice, planned.cluster.world_size()));
+    let found = planned.choice().zip(subject.places.as_ref()).map(|(choice, places)| {
+        plan_diff::placed(job, places, Changes::of(job, choice, planned.cluster.world_size()))
+    });
     if let (true, Some(places), Some(found)) = (command.diff, &subject.places, &found) {
         output.result(&plan_diff::text(job, places, found, language));
         output.flush();
@@ -113,8 +114,8 @@ fn answer(command: &PlanCommand, layout: &Layout, output: &mut Output) -> Result
     let commands = planned.commands(&config);
     let written = path.and(planned.choice()).map(|_| config.as_str());
     let mut report = PlanReport::of(&planned, &commands, written);
-    if let Some(found) = &found {
-        report = report.with_changes(job, found);
+    if let (Some(places), Some(found)) = (&subject.places, &found) {
+        report = report.with_changes(job, found, plan_diff::is_possible(job, places, found));
     }
     let result = if command.format.is_json() {
         format!("{:#}\n", words::json(&report))

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use serde_json::Value;
 use zeropilot_ask::{ArgumentChange, Changes, ConfigChange};
 use zeropilot_job::local::Places;
-use zeropilot_job::{ConfigContent, Framework, JobConfig, Origin, TrainingJob, line_edit};
+use zeropilot_job::{ConfigContent, Framework, JobConfig, Origin, Sourced, TrainingJob, line_edit};
 use zeropilot_text::Language;
 use zeropilot_view::plan::changes as words;
 
@@ -19,31 +20,71 @@ pub(crate) fn text(
     changes: &Changes,
     language: Language,
 ) -> String {
-    let mut patch = Patch { job, places, files: BTreeMap::new() };
+    let Made { patch, is_config_by_hand, arguments } = Made::of(job, places, changes);
     let mut text = String::new();
-    let mut is_whole = match &changes.config {
-        ConfigChange::Nothing => true,
-        ConfigChange::Text(now) => patch.config(now).is_some(),
-        ConfigChange::NoText => false,
-    };
-    if !is_whole {
+    if is_config_by_hand {
         text.push_str(&words::config_by_hand(job.config.as_ref(), language));
     }
-    // Lines that are added move those below them.
-    let (set, added): (Vec<_>, Vec<_>) =
-        changes.arguments.iter().partition(|one| place(one).is_some());
-    for change in set.into_iter().chain(added) {
-        let is_patched = patch.argument(change).is_some();
-        is_whole &= is_patched;
-        text.push_str(&words::argument(change, job.config.as_ref(), is_patched, language));
+    for (change, is_patched) in &arguments {
+        text.push_str(&words::argument(change, job.config.as_ref(), *is_patched, language));
     }
-    if !is_whole && patch.files.values().any(|(before, after)| before != after) {
+    let is_whole = !is_config_by_hand && arguments.iter().all(|(_, is_patched)| *is_patched);
+    if !is_whole && patch.is_any() {
         text.push_str(words::together(language));
     }
     for (path, (before, after)) in &patch.files {
         text.push_str(&unified(before.as_bytes(), after, &path.to_string_lossy()));
     }
     text
+}
+
+/// Whether a patch can make any of the changes.
+pub(crate) fn is_possible(job: &TrainingJob, places: &Places, changes: &Changes) -> bool {
+    Made::of(job, places, changes).patch.is_any()
+}
+
+/// The changes, with the place of what the YAML of the job says already: a second line with the same key would be another
+/// value, and only the last of them counts.
+pub(crate) fn placed(job: &TrainingJob, places: &Places, mut changes: Changes) -> Changes {
+    let Some(Origin::File { name: file, .. }) = job.config.as_ref().map(|it| &it.origin) else {
+        return changes;
+    };
+    let path = places.find(file).filter(|_| is_yaml(file) && has_arguments_in_yaml(job));
+    let Some(text) = path.and_then(|path| fs::read_to_string(path).ok()) else { return changes };
+    for change in changes.arguments.iter_mut().filter(|one| place(one).is_none()) {
+        let said = change.name.and_then(|name| line_edit::yaml_value(&text, name));
+        if let Some((line, value)) = said {
+            let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+            let origin = Origin::File { name: file.clone(), line };
+            change.now = Some(Sourced { value, origin });
+        }
+    }
+    changes
+}
+
+/// A patch and what it could not do.
+struct Made<'a> {
+    patch: Patch<'a>,
+    is_config_by_hand: bool,
+    /// All, and whether they are in the patch.
+    arguments: Vec<(&'a ArgumentChange, bool)>,
+}
+
+impl<'a> Made<'a> {
+    fn of(job: &'a TrainingJob, places: &'a Places, changes: &'a Changes) -> Self {
+        let mut patch = Patch { job, places, files: BTreeMap::new() };
+        let is_config_by_hand = match &changes.config {
+            ConfigChange::Nothing => false,
+            ConfigChange::Text(now) => patch.config(now).is_none(),
+            ConfigChange::NoText => true,
+        };
+        // Lines that are added move those below them.
+        let (set, added): (Vec<_>, Vec<_>) =
+            changes.arguments.iter().partition(|one| place(one).is_some());
+        let all = set.into_iter().chain(added);
+        let arguments = all.map(|one| (one, patch.argument(one).is_some())).collect();
+        Self { patch, is_config_by_hand, arguments }
+    }
 }
 
 struct Patch<'a> {
@@ -54,6 +95,11 @@ struct Patch<'a> {
 }
 
 impl Patch<'_> {
+    /// Whether it changes anything.
+    fn is_any(&self) -> bool {
+        self.files.values().any(|(before, after)| before != after)
+    }
+
     /// The file of a name; `None` if it is not there.
     fn file(&mut self, name: &str) -> Option<&mut (String, String)> {
         let path = self.places.find(name)?;
@@ -72,32 +118,16 @@ impl Patch<'_> {
     fn argument(&mut self, change: &ArgumentChange) -> Option<()> {
         let to = change.to.to_string();
         if let Some((name, line)) = place(change) {
-            let now = change.now.as_ref()?.value.to_string();
-            let other = |value: &str| if value == "true" { "false" } else { "true" };
-            return self.line(name, line, |text| {
-                line_edit::with_value(text, change.field, &now, &to).or_else(|| {
-                    let is_switch = change.field == "grad_checkpointing";
-                    let no = || {
-                        line_edit::with_value(
-                            text,
-                            "no_grad_checkpointing",
-                            other(&now),
-                            other(&to),
-                        )
-                    };
-                    is_switch.then(no).flatten()
-                })
-            });
+            let now = match &change.now.as_ref()?.value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            return self.line(name, line, |text| exchanged(text, change, &now, &to));
         }
         let config = self.job.config.as_ref()?;
         let Origin::File { name, line } = &config.origin else { return None };
-        let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
-        // The YAML of accelerate has no arguments of the training program.
-        let is_its_own = matches!(
-            self.job.framework,
-            Some(Framework::LlamaFactory | Framework::Axolotl | Framework::Swift)
-        );
-        let argument = change.name.filter(|_| !is_yaml || is_its_own)?;
+        let has_arguments = !is_yaml(name) || has_arguments_in_yaml(self.job);
+        let argument = change.name.filter(|_| has_arguments)?;
         self.line(name, *line, |text| {
             line_edit::with_argument(name, text, &config.name, argument, &to)
         })
@@ -117,6 +147,28 @@ impl Patch<'_> {
         after.replace_range(start..end, &edited);
         Some(())
     }
+}
+
+/// A line with another value of what is to be changed; a switch may say the contrary under another name.
+fn exchanged(line: &str, change: &ArgumentChange, now: &str, to: &str) -> Option<String> {
+    let other = |value: &str| if value == "true" { "false" } else { "true" };
+    let no = || {
+        let is_switch = change.field == "grad_checkpointing";
+        let field = is_switch.then_some("no_grad_checkpointing")?;
+        line_edit::with_value(line, field, other(now), other(to))
+    };
+    let named = change.name.and_then(|name| line_edit::with_value_of(line, name, now, to));
+    named.or_else(|| line_edit::with_value(line, change.field, now, to)).or_else(no)
+}
+
+fn is_yaml(file: &str) -> bool {
+    file.ends_with(".yaml") || file.ends_with(".yml")
+}
+
+/// Whether the YAML of a job has arguments of the training program; that of accelerate has none.
+fn has_arguments_in_yaml(job: &TrainingJob) -> bool {
+    use Framework::{Axolotl, LlamaFactory, Swift};
+    matches!(job.framework, Some(LlamaFactory | Axolotl | Swift))
 }
 
 /// Where a value is given, if that is a line of a file.

@@ -55,14 +55,13 @@ fn nearest(here: &Path) -> Result<Found, Broken> {
 }
 
 impl Found {
-    /// Takes out findings that are not told about a file.
-    pub(crate) fn leave_out(&self, path: &Path, report: &mut Report) {
-        if self.project.per_file_ignores.is_empty() {
-            return;
-        }
-        let ignore = self.project.ignored_in(&within(&self.directory, path));
+    /// Takes out findings that are not told about a file, and rates the others.
+    pub(crate) fn adapt(&self, path: &Path, report: &mut Report) {
+        let path = within(&self.directory, path);
+        let ignore = self.project.ignored_in(&path);
         let selection = Selection { ignore, select: Vec::new() };
         report.diagnostics.retain(|found| selection.wants(found.rule.code));
+        self.project.rate(&path, &mut report.diagnostics);
     }
 
     /// Whether a file in a directory is passed over.

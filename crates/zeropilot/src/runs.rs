@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zeropilot_record::RunEvent;
-use zeropilot_run::{JobRecords, Record, Standing, jobs};
+use zeropilot_run::{JobRecords, Record, Standing, jobs, now};
 use zeropilot_text::Language;
 use zeropilot_view::run::nodes::{JobLook, NodeLook};
 use zeropilot_view::run::report::{Page, page};
@@ -62,6 +62,8 @@ pub(crate) fn list(
             info: &record.info,
             verdict: record.verdict.as_ref(),
             is_running,
+            last: record.last_step(),
+            now: now(),
         })
         .collect();
     let jobs: Vec<JobLook> = jobs(&records).iter().map(|job| job_look(&records, job)).collect();
@@ -149,7 +151,7 @@ pub(crate) fn report(
 pub(crate) fn find(run: Option<&Path>, language: Language) -> Result<Record, String> {
     let found = match run {
         None => Record::list(&home()).into_iter().next(),
-        Some(run) => Record::open(run).ok().or_else(|| Record::open(&home().join(run)).ok()),
+        Some(run) => Record::open(run).ok().or_else(|| Record::named(&home(), run.as_os_str())),
     };
     found.ok_or_else(|| match run {
         Some(run) => words::no_such_run(&run.display().to_string(), language),

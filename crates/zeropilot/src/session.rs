@@ -223,7 +223,7 @@ fn check_one(input: &Input, settings: &Settings, manner: &Manner<'_>) -> Checked
         Err(problem) => return Err((name, problem)),
     };
     let path = Path::new(&name);
-    manner.found.leave_out(path, &mut judged.report);
+    manner.found.adapt(path, &mut judged.report);
     let seen = manner.adoption.apply(path, &judged.bytes, &mut judged.report);
     let mut summary = Summary::default();
     summary.count(&judged.report);

@@ -23,7 +23,7 @@ Examples:
   zeropilot simulate --model llama-3.1-8b --gpus 8xH100 --scale 8..1024 --grad-checkpointing
   zeropilot simulate --model qwen3-8b --gpus 2x8xA100-80G --tokens 10B --cost 2.5/gpu-hour
 
-Exit codes: 0 answered, 1 the run does not or may not fit into memory, 2 no answer: invalid options or files";
+Exit codes: 0 answered, 1 the run does not or may not fit, 2 no answer: invalid options or files";
 
 /// The arguments of `zeropilot simulate`.
 #[derive(Debug, Args)]

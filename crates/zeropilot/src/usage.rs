@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 
 use clap::builder::Styles;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use zeropilot_text::Language;
+use zeropilot_text::{Language, tr};
 
 use crate::value_error::ValueError;
 
@@ -26,7 +26,7 @@ fn rejected(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::ValueValidation {
         return None;
     }
-    let reason = reason(error)?.words(Language::English);
+    let reason = words(&reason(error)?, Language::English);
     let one = |kind| list(error, kind)?.pop();
     let (argument, value) = (one(ContextKind::InvalidArg)?, one(ContextKind::InvalidValue)?);
     let styles = Styles::styled();
@@ -70,7 +70,7 @@ fn problem(error: &clap::Error) -> Option<String> {
         ErrorKind::InvalidValue => format!("{} 不能取 {}", argument()?, value()?),
         ErrorKind::ValueValidation => {
             let reason = match (reason(error), error.source()) {
-                (Some(reason), _) => format!("：{}", reason.words(Language::Chinese)),
+                (Some(reason), _) => format!("：{}", words(&reason, Language::Chinese)),
                 (None, Some(source)) => format!("：{source}"),
                 (None, None) => String::new(),
             };
@@ -103,6 +103,20 @@ fn reason(error: &clap::Error) -> Option<ValueError> {
         let range = text.rsplit(' ').next().filter(|word| word.contains(".."))?;
         Some(ValueError::OutOfRange { range: range.to_owned() })
     })
+}
+
+/// A reason in words. The bounds of a range are said as people say them.
+fn words(reason: &ValueError, language: Language) -> String {
+    let bounds = match reason {
+        ValueError::OutOfRange { range } => range.split_once("..="),
+        _ => None,
+    };
+    match bounds {
+        Some((least, most)) => {
+            tr!(language, "the value must be from {least} to {most}", "应在 {least} 到 {most} 之间")
+        }
+        None => reason.words(language),
+    }
 }
 
 fn list(error: &clap::Error, kind: ContextKind) -> Option<Vec<String>> {
@@ -140,8 +154,34 @@ mod tests {
         let source = error.source().expect("a reason").to_string();
         assert_eq!(
             rejected(&error).expect("words"),
-            clap.replace(&source, "it must be greater than 0")
+            clap.replace(&source, "the value must be greater than 0")
         );
+    }
+
+    #[test]
+    fn ranges_are_said_as_people_say_them() {
+        for (line, english, chinese) in [
+            ("memory --model gpt2 --stage 4", "must be from 0 to 3", "应在 0 到 3 之间"),
+            ("memory --model gpt2 --seq-len 0", "must be from 1 to ", "应在 1 到 "),
+        ] {
+            let error = error(&format!("zeropilot {line}"), Language::English);
+            let words = rejected(&error).expect("words");
+            assert!(words.contains(english) && !words.contains(".."), "{words}");
+            let words = said(&format!("zeropilot {line}"));
+            assert!(words.contains(chinese) && !words.contains(".."), "{words}");
+        }
+    }
+
+    #[test]
+    fn options_are_suggested_as_the_help_spells_them() {
+        for wrong in ["check a.json --frontend x", "memory --model gpt2 --gradcheckpointing"] {
+            let line = format!("zeropilot {wrong}");
+            let english = error(&line, Language::English).render().to_string();
+            for words in [english, said(&line)] {
+                assert!(words.contains("front-end") || words.contains("grad-check"), "{words}");
+                assert!(!words.contains("front_end") && !words.contains("grad_check"), "{words}");
+            }
+        }
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub(crate) enum ValueError {
     Quantity(ParseQuantityError),
     NotTime,
     NegativeTime,
+    NoTime,
     NotTwoNumbers,
     UnknownRule {
         nearest: Option<&'static str>,
@@ -92,14 +93,14 @@ impl ValueError {
                 "write a positive whole number in digits, such as 4096",
                 "应为正整数，只能写数字，例如 4096"
             ),
-            Self::Zero => tr!(language, "it must be greater than 0", "必须大于 0"),
-            Self::TooLarge => tr!(language, "it is too large", "数值太大"),
+            Self::Zero => tr!(language, "the value must be greater than 0", "必须大于 0"),
+            Self::TooLarge => tr!(language, "the value is too large", "数值太大"),
             Self::NotNumber => tr!(language, "not a number", "不是数字"),
             Self::NotBool => {
                 tr!(language, "write `true` or `false`", "只能是 `true` 或 `false`")
             }
             Self::OutOfRange { range } => {
-                tr!(language, "it must be in the range {range}", "应在 {range} 范围内")
+                tr!(language, "the value must be in the range {range}", "应在 {range} 范围内")
             }
             Self::Quantity(ParseQuantityError::NoNumber(text)) => tr!(
                 language,
@@ -125,6 +126,11 @@ impl ValueError {
                 "不是时间，请写成 `90s`、`10m` 或 `1h`"
             ),
             Self::NegativeTime => tr!(language, "a time cannot be negative", "时间不能是负数"),
+            Self::NoTime => tr!(
+                language,
+                "after no time at all, every run would count as hung; write a value such as `10m`, or `off` for never",
+                "时间为零，任何运行都会被当作卡住；请写成 `10m`，或用 `off` 关闭"
+            ),
             Self::NotTwoNumbers => {
                 tr!(language, "write two numbers separated by a comma", "应为用逗号隔开的两个数")
             }

@@ -193,4 +193,9 @@ fn what_is_no_baseline_is_refused() {
     let output = check(directory.path(), &["ds.json", "--write-baseline", "none/known.json"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("cannot write the baseline"), "{}", said(&output));
+    let output = check(directory.path(), &["ds.json", "--write-baseline", "ds.json"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("it is not overwritten"), "{}", said(&output));
+    let kept = fs::read_to_string(directory.path().join("ds.json")).expect("the config");
+    assert_eq!(kept, CONFIG);
 }

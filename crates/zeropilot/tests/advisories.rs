@@ -86,6 +86,26 @@ fn check_compares_with_what_is_installed_or_named() {
     assert_eq!(silenced.code, 0, "{}", silenced.shown());
 }
 
+/// All of these are judged by the schema of 0.19.8.
+#[test]
+fn advisories_are_those_of_the_exact_version() {
+    let bench = bench(&[]);
+    let small = r#"{"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "stage3_use_all_reduce_for_fetch_params": true}}"#;
+    bench.write("ds.json", small.as_bytes());
+    let named = |version: &str| {
+        let check = ["check", "ds.json", "--output-format", "concise", "--world-size", "2"];
+        bench.run(&[&check[..], &["--deepspeed-version", version]].concat()).stdout
+    };
+    // Fixed in 0.19.4 (deepspeedai/DeepSpeed#8158).
+    assert!(named("0.19.3").contains("deepspeed-8158"), "{}", named("0.19.3"));
+    assert!(!named("0.19.4").contains("deepspeed-8158"), "{}", named("0.19.4"));
+    let muon = r#"{"train_micro_batch_size_per_gpu": 1, "optimizer": {"type": "Muon", "params": {"lr": 0.02}}}"#;
+    bench.write("ds.json", muon.as_bytes());
+    // Fixed in 0.19.7 (deepspeedai/DeepSpeed#8442).
+    assert!(named("0.19.4").contains("deepspeed-8442"), "{}", named("0.19.4"));
+    assert!(!named("0.19.7").contains("deepspeed-8442"), "{}", named("0.19.7"));
+}
+
 #[test]
 fn a_job_decides_what_its_config_leaves_open() {
     let bench = bench(&[("deepspeed", "0.19.2"), ("torch", "2.9.0"), ("peft", "0.18.0")]);

@@ -160,7 +160,7 @@ fn concise_and_github_lines() {
     insta::assert_snapshot!(run.shown(), @r"
     exit code 1
     --- stdout
-    a,b.json:2:23: error B03 `train_batch_size` 64 is less than 4 ranks × 32 accumulation steps = 128: the micro-batch size becomes 0
+    a,b.json:2:23: error B03 `train_batch_size` 64 is below 4 ranks × 32 gradient accumulation steps = 128: micro-batch size is 0
     ds.json:9:3: warning K02 `memory_efficient_linear` must be inside `zero_optimization`
     ds.json:10:3: warning K01 DeepSpeed does not read the key `use_dynamic_tiling`
     --- stderr

@@ -74,7 +74,7 @@ fn interleaved_ranks_escape_codes_and_fences_do_not_matter() {
 #[test]
 fn the_verdict_comes_first_in_both_languages() {
     let english = diagnosed(STEP, &[]).stdout;
-    let verdict = "GPU 1 ran out of memory (OOM) in the optimizer step: weights, gradients and optimizer states do not\nfit\n";
+    let verdict = "GPU 1 ran out of GPU memory (OOM) in the optimizer step: weights, gradients and optimizer states do\nnot fit\n";
     assert!(english.starts_with(verdict), "{english}");
     assert!(english.contains("live tensors          75.0 GiB"), "{english}");
     assert!(
@@ -85,7 +85,7 @@ fn the_verdict_comes_first_in_both_languages() {
     let chinese = diagnosed(STEP, &["--lang", "zh"]).stdout;
     let first = chinese.lines().next().expect("a line");
     assert_eq!(first, "GPU 1 显存不足（OOM），发生在参数更新时：模型状态放不下");
-    assert!(chinese.contains("先改什么") && !chinese.contains("Change first"), "{chinese}");
+    assert!(chinese.contains("首先修改") && !chinese.contains("Change first"), "{chinese}");
 }
 
 #[test]
@@ -94,6 +94,9 @@ fn what_the_log_does_not_show_is_named() {
     let found = answer(bare);
     assert_eq!((&found["cause"], &found["phase"]), (&"unknown".into(), &Value::Null));
     assert_eq!(found["gaps"][0]["name"], "traceback");
+    let short = diagnosed("RuntimeError: CUDA error: out of memory\n", &[]).stdout;
+    assert!(short.contains("does not show what uses the GPU memory"), "{short}");
+    assert!(!short.to_lowercase().contains("live tensors"), "{short}");
     let killed = answer("[launch.py:341:sigkill_handler] [...] exits with return code = -9\n");
     assert_eq!((&killed["cause"], &killed["certainty"]), (&"host_memory".into(), &"likely".into()));
     assert_eq!(killed["gaps"][0]["name"], "killer");
@@ -153,6 +156,26 @@ fn the_prediction_for_the_same_job_stands_beside_it() {
     );
     let chinese: Vec<&str> = arguments.iter().chain(&["--lang", "zh"]).copied().collect();
     assert!(diagnosed(STEP, &chinese).stdout.contains("比预测多"));
+}
+
+/// Nobody said the stage: what follows from it is no conclusion.
+#[test]
+fn a_prediction_without_a_config_names_what_it_assumes() {
+    let arguments = ["--model", "qwen3-8b", "--gpus", "8xA100-80G"];
+    let with =
+        |more: &[&'static str]| -> Vec<&str> { arguments.iter().chain(more).copied().collect() };
+    let text = diagnosed(STEP, &with(&[])).stdout.replace("\n  ", " ");
+    for assumed in ["ZeRO stage 3 (--stage)", "precision bf16 (--precision)", "method full"] {
+        assert!(text.contains(assumed), "{assumed}: {text}");
+    }
+    assert!(text.contains("more than predicted"), "{text}");
+    assert!(!text.contains("determine the model states"), "{text}");
+    let found = diagnosed(STEP, &with(&["--json"])).stdout;
+    let found: Value = serde_json::from_str(&found).expect("JSON");
+    assert_eq!(found["prediction"]["larger"], Value::Null);
+    let said = diagnosed(STEP, &with(&["--stage", "3"])).stdout.replace("\n  ", " ");
+    assert!(said.contains("determine the model states"), "{said}");
+    assert!(diagnosed(STEP, &with(&["--lang", "zh"])).stdout.contains("假定："));
 }
 
 #[test]

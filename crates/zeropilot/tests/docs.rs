@@ -11,6 +11,8 @@ mod commands;
 mod limits;
 #[path = "docs/links.rs"]
 mod links;
+#[path = "docs/manifests.rs"]
+mod manifests;
 #[path = "docs/pages.rs"]
 mod pages;
 #[path = "docs/paths.rs"]
@@ -106,6 +108,24 @@ fn guides_and_concepts_exist_in_both_languages() {
             files.iter().filter_map(|path| path.strip_prefix(&root)).map(str::to_owned).collect()
         };
         assert_eq!(names("docs"), names("docs/zh"));
+    }
+}
+
+#[test]
+fn manifests_have_the_exit_codes_and_options_of_the_program() {
+    let [english, chinese] = ["docs/schedulers.md", "docs/zh/schedulers.md"]
+        .map(|path| manifests::of(&Page::read(path)));
+    let kinds: Vec<_> = english.iter().map(manifests::Manifest::kind).collect();
+    let wanted = [
+        ("batch/v1", "Job"),
+        ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+        ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
+    ];
+    assert_eq!(kinds, wanted);
+    assert_eq!(english.len(), chinese.len());
+    for (english, chinese) in english.iter().zip(&chinese) {
+        assert_eq!(english.0, chinese.0, "both languages show one manifest");
+        assert_eq!(english.faults(), Vec::<String>::new());
     }
 }
 

@@ -59,6 +59,24 @@ fn missing_packages_come_with_the_command_that_installs_them() {
     assert_eq!(code, 1);
     assert_eq!(names[0], "no-package");
     assert_eq!(answer["findings"][0]["command"], "pip install deepspeed");
+    // Only a config is read by it.
+    let reads = |arguments: &[&str]| findings(&bench, arguments).2["findings"].to_string();
+    assert!(!reads(&[]).contains("reads the config"));
+    assert!(reads(&["ds.json"]).contains("DeepSpeed reads the config."));
+}
+
+#[test]
+fn a_config_that_cannot_be_read_is_named_and_nothing_else_is_looked_at() {
+    let bench = environment(&[("torch", "2.7.1")]);
+    bench.write("broken.json", b"{\"zero_optimization\": {\"stage\": 3");
+    bench.write("binary.json", b"\xff\xfe\x00\x01");
+    for name in ["broken.json", "binary.json", "env"] {
+        for language in ["en", "zh"] {
+            let run = bench.run(&["doctor", name, "--python", "env", "--lang", language]);
+            assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+            assert!(run.stderr.contains(name), "{}", run.stderr);
+        }
+    }
 }
 
 #[test]

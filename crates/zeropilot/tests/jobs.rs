@@ -162,6 +162,9 @@ fn llamafactory() -> Vec<Case> {
         "finetuning_type: lora\nlora_rank: 16\nlora_target: all\n",
         "finetuning_type: full\n",
     );
+    let sees = full.replace("Qwen/Qwen3-8B", "Qwen/Qwen2.5-VL-7B-Instruct");
+    let tower = lora.replace("Qwen/Qwen3-8B", "Qwen/Qwen2.5-VL-7B-Instruct")
+        + "freeze_vision_tower: false\nfreeze_language_model: true\nimage_max_pixels: 262144\n";
     let short = "model_name_or_path: Qwen/Qwen3-8B\nstage: sft\ndeepspeed: ds.json\nper_device_train_batch_size: 1\nbf16: true\n";
     let qlora = format!("{lora}quantization_bit: 4\n");
     let off = format!(
@@ -192,6 +195,19 @@ fn llamafactory() -> Vec<Case> {
             &[("train.yaml", &off), ("ds.json", Z2)],
             "--model Qwen/Qwen3-8B --config ds.json --method lora --lora-rank 16 --seq-len 4096 --micro-batch 1 --grad-accum 8 --precision bf16 --fused-loss --liger --attention flash",
         ),
+        // llamafactory 0.9.5: tower and projector are frozen, images have at most 768 × 768 pixels.
+        case(
+            "LLaMA-Factory, a model that sees",
+            &[("train.yaml", &sees), ("ds.json", Z3)],
+            "--model Qwen/Qwen2.5-VL-7B-Instruct --config ds.json --seq-len 4096 --micro-batch 1 --grad-accum 8 --precision bf16 --grad-checkpointing --freeze vision,projector --max-pixels 589824",
+        )
+        .beside("--image 2048x2048"),
+        case(
+            "LLaMA-Factory, a tower with adapters",
+            &[("train.yaml", &tower), ("ds.json", Z2)],
+            "--model Qwen/Qwen2.5-VL-7B-Instruct --config ds.json --method lora --lora-rank 16 --seq-len 4096 --micro-batch 1 --grad-accum 8 --precision bf16 --grad-checkpointing --freeze projector,language --max-pixels 262144",
+        )
+        .beside("--image 2048x2048"),
         case(
             "LLaMA-Factory by a script",
             &[("run.sh", script), ("train.yaml", lora), ("ds.json", Z2)],
@@ -213,6 +229,9 @@ fn axolotl() -> Vec<Case> {
     let qlora = format!(
         "{full}adapter: qlora\nload_in_4bit: true\nlora_r: 8\nlora_target_modules:\n  - q_proj\n  - v_proj\n"
     );
+    let cut = format!(
+        "{full}plugins:\n  - axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin\n"
+    );
     let script = "accelerate launch --num_processes 8 -m axolotl.cli.train train.yml\n";
     let same = "--model meta-llama/Llama-3.1-8B --config ds.json --seq-len 8192 --micro-batch 1 --grad-accum 4 --precision bf16 --grad-checkpointing --attention flash --optimizer adamw";
     vec![
@@ -226,6 +245,11 @@ fn axolotl() -> Vec<Case> {
             "axolotl, QLoRA",
             &[("train.yml", &qlora), ("ds.json", Z2)],
             "--model meta-llama/Llama-3.1-8B --config ds.json --seq-len 8192 --micro-batch 1 --grad-accum 4 --precision bf16 --grad-checkpointing --attention flash --method qlora --lora-rank 8 --lora-targets q_proj,v_proj",
+        ),
+        case(
+            "axolotl, Cut Cross Entropy",
+            &[("train.yml", &cut), ("ds.json", Z3)],
+            "--model meta-llama/Llama-3.1-8B --config ds.json --seq-len 8192 --micro-batch 1 --grad-accum 4 --precision bf16 --grad-checkpointing --attention flash --fused-loss",
         ),
         case(
             "axolotl train",

@@ -119,6 +119,52 @@ fn a_loss_in_shards_is_read_in_the_script() {
     assert_eq!(stated(&computed, "loss_shards")["origin"]["kind"], "assumed");
 }
 
+/// What `plan` says of a job on eight GPUs that all share a sequence: four sequences are a step, and not 32
+/// (`Trainer.get_total_train_batch_size`, and `train_batch_size` of DeepSpeed's loop).
+#[test]
+fn a_job_that_divides_sequences_already_keeps_its_batch_and_its_script() {
+    let trainer = "from accelerate import ParallelismConfig\n\
+        from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n\
+        model = AutoModelForCausalLM.from_pretrained('meta-llama/Llama-3.1-8B')\n\
+        args = TrainingArguments(output_dir='o', deepspeed='ds.json', bf16=True, per_device_train_batch_size=1,\n    \
+            gradient_accumulation_steps=4, gradient_checkpointing=True,\n    \
+            parallelism_config=ParallelismConfig(sp_size=8, sp_backend='deepspeed'))\n\
+        Trainer(model=model, args=args).train()\n";
+    let auto = r#"{"zero_optimization": {"stage": 3}, "bf16": {"enabled": "auto"},
+        "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto"}"#;
+    let options = "torchrun --nproc_per_node 8 train.py --deepspeed ds.json --bf16 True --parallelism_config_sp_size 8 \\\n  \
+        --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 1 --gradient_accumulation_steps 4 \\\n  \
+        --gradient_checkpointing True\n";
+    let by_hand = "import deepspeed\n\
+        from deepspeed.runtime.sequence_parallel.ulysses_sp import UlyssesSPAttentionHF\n\
+        from transformers import AutoModelForCausalLM\n\
+        mpu = UlyssesSPAttentionHF.register_with_transformers(\n    \
+            model_name_or_path='meta-llama/Llama-3.1-8B', core_attn_implementation='flash_attention_2',\n    \
+            sequence_parallel_size=8, micro_batch_size=1, seq_length=131072)\n\
+        model = AutoModelForCausalLM.from_pretrained('meta-llama/Llama-3.1-8B')\n\
+        engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json', mpu=mpu)\n";
+    let fixed = r#"{"zero_optimization": {"stage": 3}, "bf16": {"enabled": true},
+        "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 4}"#;
+    let run = "torchrun --nproc_per_node 8 train.py\n";
+    for (launch, script, config) in
+        [(run, trainer, auto), (options, "", auto), (run, by_hand, fixed)]
+    {
+        let directory = tempfile::tempdir().expect("a directory");
+        for (name, text) in [("run.sh", launch), ("train.py", script), ("ds.json", config)] {
+            std::fs::write(directory.path().join(name), text).expect("a file");
+        }
+        let job = directory.path().join("run.sh").display().to_string();
+        let question = ["plan", &job, "--gpus", "8xH100", "--seq-len", "131072", "--fused-loss"];
+        let plan = answer(&[&question[..], &["--json"]].concat());
+        assert_eq!(plan["recommended"]["strategy"]["sequence_parallel"], 8, "{launch}{script}");
+        let stated = plan["provenance"]["values"].as_array().expect("a list").iter();
+        let batch = stated.clone().find(|it| it["name"] == "global_batch").expect("a batch");
+        assert_eq!(batch["value"], 4, "{launch}{script}");
+        let text = zeropilot(&question);
+        assert!(!text.contains("Your script must divide"), "{text}");
+    }
+}
+
 /// DeepSpeed's losses in shards reduce a shared weight twice (run on real ranks: an AssertionError in stages 2 and 3).
 #[test]
 fn a_loss_in_shards_of_a_shared_weight_is_refused() {
@@ -251,7 +297,9 @@ fn the_code_that_makes_room_for_long_sequences_trains_as_one_rank_does() {
     let config = directory.path().join("ds_config.json");
     let question = ["plan", "--model", model, "--gpus", "2x4GB", "--seq-len", "131072"];
     let plan = zeropilot(&[&question[..], &["-o", config.to_str().expect("text")]].concat());
-    for change in ["each sequence over 2 GPUs", "checkpoints on host", "tiled MLP"] {
+    for change in
+        ["each sequence divided among 2 GPUs", "activation checkpoints in host memory", "tiled MLP"]
+    {
         assert!(plan.lines().next().is_some_and(|line| line.contains(change)), "{change}: {plan}");
     }
     let Some(home) = zeropilot_oracle::home() else { return };

@@ -203,6 +203,59 @@ fn a_flag_that_contradicts_the_config_is_named_with_both_values() {
     assert_eq!(same.code, 0, "{}", same.stderr);
 }
 
+/// `fill_match` of transformers refuses two numbers; accelerate takes the one of its own YAML (`Using DeepSpeed's value`).
+#[test]
+fn a_job_that_contradicts_its_config_says_where_both_numbers_are() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| {
+        fs::write(directory.path().join(name), text).expect("a file");
+    };
+    let yaml = "distributed_type: DEEPSPEED\nnum_processes: 2\nmixed_precision: bf16\ndeepspeed_config:\n  \
+        gradient_accumulation_steps: 1\n  zero_stage: 2\n";
+    write("acc.yaml", yaml);
+    write("run.sh", "accelerate launch --config_file acc.yaml train.py\n");
+    let load = "from transformers import AutoModelForCausalLM\n\
+        model = AutoModelForCausalLM.from_pretrained('gpt2')\n";
+    let ask = |script: &str, more: &[&str]| {
+        write("train.py", &format!("{load}{script}"));
+        let base = ["memory", "run.sh", "--gpus", "2x24GB", "--seq-len", "512"];
+        run_in(directory.path(), &[&base[..], more].concat())
+    };
+    let trainer = "args = TrainingArguments(output_dir='o', bf16=True, gradient_accumulation_steps=4)\n\
+        Trainer(model=model, args=args).train()\n";
+    let refused = ask(trainer, &[]);
+    assert_eq!(refused.code, 2);
+    let words = "gradient accumulation steps 4 (train.py:3) contradicts accelerate (acc.yaml:5), where \
+        gradient_accumulation_steps is 1";
+    assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    assert!(!refused.stderr.contains("omit"), "{}", refused.stderr);
+    // The advice works.
+    assert!(refused.stderr.contains("add --grad-accum 1"), "{}", refused.stderr);
+    let by_config = ask(trainer, &["--grad-accum", "1"]);
+    assert_eq!(by_config.code, 0, "{}", by_config.stderr);
+    let option = ask(trainer, &["--grad-accum", "2"]);
+    let words = "--grad-accum 2 contradicts accelerate (acc.yaml:5)";
+    assert!(option.code == 2 && option.stderr.contains(words), "{}", option.stderr);
+    let loop_of_its_own = ask("accelerator = Accelerator(gradient_accumulation_steps=4)\n", &[]);
+    assert_eq!(loop_of_its_own.code, 0, "{}", loop_of_its_own.stderr);
+    let words = "gradient accumulation steps  1           acc.yaml:5";
+    assert!(loop_of_its_own.stdout.contains(words), "{}", loop_of_its_own.stdout);
+    // The same with a file: the script says one thing, the file another, and DeepSpeed reads the file.
+    write(
+        "ds.json",
+        r#"{"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}, "gradient_accumulation_steps": 2,
+            "train_micro_batch_size_per_gpu": "auto"}"#,
+    );
+    write(
+        "acc.yaml",
+        "distributed_type: DEEPSPEED\nnum_processes: 2\ndeepspeed_config:\n  deepspeed_config_file: ds.json\n",
+    );
+    let with_file = ask("accelerator = Accelerator(gradient_accumulation_steps=4)\n", &[]);
+    assert_eq!(with_file.code, 0, "{}", with_file.stderr);
+    let words = "gradient accumulation steps  2        acc.yaml:4";
+    assert!(with_file.stdout.contains(words), "{}", with_file.stdout);
+}
+
 #[test]
 fn a_refused_config_is_explained_with_its_place() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -313,8 +366,11 @@ fn what_is_on_a_disk_is_not_counted_in_the_host() {
     // Weights 2, master 4, its gradient 4, moments 8.
     assert!(near(at(&answer, "/host/disk"), 18), "{}", answer["host"]);
     let said = run(&[&["memory"][..], &question].concat()).stdout;
-    let host =
-        said.split("Host: ").nth(1).and_then(|rest| rest.split("NVMe: ").next()).expect("rows");
+    let host = said
+        .split("Host memory: ")
+        .nth(1)
+        .and_then(|rest| rest.split("NVMe: ").next())
+        .expect("rows");
     assert!(host.contains("gradients") && !host.contains("optimizer states"), "{host}");
 }
 
@@ -324,10 +380,10 @@ fn a_host_that_is_too_small_is_broken_down_with_what_would_help_it() {
     let question = ["memory", "--model", "llama-3.1-8b", "--gpus", "8xA100-80G", "--stage", "2"];
     let run = run(&[&question[..], &["--offload", "--host-ram", "64GiB"]].concat());
     assert_eq!(run.code, 1);
-    for row in ["fp32 master weights", "the process itself", "lower the host memory of a node"] {
+    for row in ["fp32 master weights", "the process itself", "lower host memory per node"] {
         assert!(run.stdout.contains(row), "{row}: {}", run.stdout);
     }
-    assert!(run.stdout.contains("no offload_optimizer"), "{}", run.stdout);
+    assert!(run.stdout.contains("remove offload_optimizer"), "{}", run.stdout);
 }
 
 /// 8,292,166,656 parameters: 631,975,680 of the tower, 44,574,464 of the merger, 7,615,616,512 of the language model. 1036
@@ -350,6 +406,50 @@ fn a_model_that_sees_is_answered_with_its_parts_and_images() {
     let trained = at(&frozen, "/parameters/trainable");
     assert_eq!(trained, 7_615_616_512, "the merger is inside the tower");
     assert!(activations(&frozen) < activations(&seeing), "a frozen tower keeps nothing");
+}
+
+#[test]
+fn parts_that_a_job_freezes_are_stated_and_not_named_as_left_out() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let ask = |yaml: &str, more: &[&str]| {
+        let config = r#"{"zero_optimization": {"stage": 3}, "bf16": {"enabled": "auto"},
+            "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto"}"#;
+        fs::write(directory.path().join("ds.json"), config).expect("a file");
+        fs::write(directory.path().join("train.yaml"), yaml).expect("a file");
+        let base = ["memory", "train.yaml", "--gpus", "8xA100-80G"];
+        let run = run_in(directory.path(), &[&base[..], more].concat());
+        assert!(run.code < 2, "{}", run.stderr);
+        run.stdout
+    };
+    let of = |model: &str, more: &str| {
+        format!(
+            "model_name_or_path: {model}\nstage: sft\nfinetuning_type: full\nbf16: true\ndeepspeed: ds.json\n{more}"
+        )
+    };
+    let seeing = "Qwen/Qwen2.5-VL-7B-Instruct";
+    let usual = ask(&of(seeing, ""), &[]);
+    let has = |text: &str, words: [&str; 3]| {
+        text.lines().any(|line| words.iter().all(|it| line.contains(it)))
+    };
+    assert!(
+        has(&usual, ["frozen parts", "vision,projector", "default of llamafactory"]),
+        "{usual}"
+    );
+    assert!(!usual.contains("Not modeled"), "{usual}");
+    let written = ask(&of(seeing, "freeze_vision_tower: true\n"), &[]);
+    assert!(has(&written, ["frozen parts", "vision,projector", "train.yaml:6"]), "{written}");
+    // The merger is inside the tower.
+    let merger = ask(&of(seeing, "freeze_multi_modal_projector: false\n"), &[]);
+    assert!(merger.contains("Not modeled: the trained projector"), "{merger}");
+    let text = ask(&of("Qwen/Qwen3-8B", ""), &[]);
+    assert!(!text.contains("frozen parts") && !text.contains("maximum pixels"), "{text}");
+    // axolotl names what it trains; an option says which parts these are.
+    let named = format!(
+        "base_model: {seeing}\nsequence_len: 2048\nbf16: true\ndeepspeed: ds.json\nunfrozen_parameters:\n  - model.language_model\n"
+    );
+    let left_out = "Not modeled: frozen parts";
+    assert!(ask(&named, &[]).contains(left_out));
+    assert!(!ask(&named, &["--freeze", "vision"]).contains(left_out));
 }
 
 #[test]

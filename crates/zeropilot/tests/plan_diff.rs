@@ -11,6 +11,12 @@ const STRICT: &str = "{\n  \"train_micro_batch_size_per_gpu\": \"auto\",\n  \"gr
     \"gradient_clipping\":   1.0,\n  \"zero_optimization\": {\n    \"stage\": 3,\n    \"offload_optimizer\": {\"device\": \"cpu\", \"pin_memory\": true},\n    \
     \"offload_param\": {\"device\": \"cpu\"}\n  }\n}\n";
 
+/// vLLM generates on the GPUs that train, and does not sleep.
+const GRPO: &str = "from trl import GRPOConfig, GRPOTrainer\n\
+    args = GRPOConfig(deepspeed='ds.json', bf16=True, per_device_train_batch_size=4, gradient_accumulation_steps=4,\n    \
+    max_completion_length=2048, vllm_gpu_memory_utilization=0.5, beta=0.0, use_vllm=True, vllm_mode='colocate')\n\
+    GRPOTrainer(model='Qwen/Qwen3-8B', reward_funcs=score, args=args).train()\n";
+
 struct Case {
     name: &'static str,
     /// The job is the first of them.
@@ -56,7 +62,8 @@ fn cases() -> Vec<Case> {
                 (
                     "train.yaml",
                     "model_name_or_path: Qwen/Qwen3-8B\nstage: sft\nfinetuning_type: lora\nlora_rank: 16\ndeepspeed: ds.json  # ZeRO\n\
-                    cutoff_len: 2048\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nbf16: true\n",
+                    cutoff_len: 2048\nper_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nbf16: true\n\
+                    disable_gradient_checkpointing: false  # none\n",
                 ),
                 ("ds.json", STRICT),
             ],
@@ -68,7 +75,7 @@ fn cases() -> Vec<Case> {
                 (
                     "train.yml",
                     "base_model: meta-llama/Llama-3.1-8B\ndatasets:\n  - path: a\n    type: alpaca\nsequence_len: 4096\n\
-                    micro_batch_size: 1\ngradient_accumulation_steps: 4\nbf16: true\ndeepspeed: ds.json\n",
+                    micro_batch_size: 1\ngradient_accumulation_steps: 4\nbf16: true\noptimizer: adamw_torch_8bit\ndeepspeed: ds.json\n",
                 ),
                 ("ds.json", STRICT),
             ],
@@ -92,6 +99,7 @@ fn cases() -> Vec<Case> {
             ],
             "--seq-len 1024",
         ),
+        case("vLLM on the same GPUs", &[("train.py", GRPO), ("ds.json", STRICT)], ""),
         case("a config alone", &[("ds.json", fixed)], "--model Qwen/Qwen3-1.7B --seq-len 1024"),
     ]
 }
@@ -155,6 +163,82 @@ fn a_job_with_its_patch_is_the_recommended_strategy() {
         let (_, original) = case.files.last().expect("a config");
         assert_eq!(comments(&config), comments(original), "{}: {config}", case.name);
     }
+}
+
+#[test]
+fn a_key_of_the_yaml_is_replaced_where_it_stands() {
+    let all = cases();
+    let case = all.iter().find(|case| case.name == "LLaMA-Factory's YAML").expect("a case");
+    let patch = asked(written(case).path(), case, "--diff");
+    assert!(
+        patch.starts_with("train.yaml:10: disable_gradient_checkpointing false -> true\n")
+            || patch.contains("\ntrain.yaml:10: disable_gradient_checkpointing false -> true\n"),
+        "{patch}"
+    );
+    assert!(patch.contains("\n+disable_gradient_checkpointing: true  # none\n"), "{patch}");
+    assert_eq!(patch.matches("\n+disable_gradient_checkpointing").count(), 1, "{patch}");
+}
+
+#[test]
+fn a_job_whose_vllm_stays_awake_is_predicted_so() {
+    let grpo = case("GRPO", &[("train.py", GRPO), ("ds.json", STRICT)], "");
+    let directory = written(&grpo);
+    let memory = ["memory", "train.py", "--gpus", "8xA100-80G", "--json"];
+    let memory = zeropilot(directory.path(), &memory);
+    let memory: Value = serde_json::from_slice(&memory.stdout).expect("JSON");
+    let planned = plan(directory.path(), &grpo);
+    assert_eq!(planned["current"]["device"], memory["device"]["expected"]);
+    let patch = asked(directory.path(), &grpo, "--diff");
+    assert!(patch.contains("train.py:2: add vllm_enable_sleep_mode = true\n"), "{patch}");
+    let awake = Case { beside: "--vllm-sleep=false", ..grpo };
+    let patch = asked(directory.path(), &awake, "--diff");
+    assert!(!patch.contains("sleep"), "{patch}");
+}
+
+#[test]
+fn a_script_with_its_own_config_is_changed_by_hand() {
+    let own = case(
+        "a config in the script",
+        &[(
+            "t.py",
+            "import deepspeed\nfrom transformers import AutoModelForCausalLM\n\
+            config = {'train_micro_batch_size_per_gpu': 1, 'bf16': {'enabled': True},\n    \
+            'zero_optimization': {'stage': 3, 'offload_param': {'device': 'cpu'}}}\n\
+            model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-32B')\n\
+            model.gradient_checkpointing_enable()\n\
+            engine, _, _, _ = deepspeed.initialize(model=model, config=config)\n",
+        )],
+        "--seq-len 16384 --host-ram 2TiB",
+    );
+    let text = asked(written(&own).path(), &own, "--output-format=human");
+    assert!(text.contains("Change the job by hand"), "{text}");
+    assert!(!text.contains("must turn on gradient checkpointing"), "{text}");
+}
+
+#[test]
+fn keys_that_the_recommended_config_lacks_are_named() {
+    let job = case(
+        "axolotl's preset",
+        &[
+            (
+                "train.yml",
+                "base_model: meta-llama/Llama-3.1-8B\ndatasets:\n  - path: a\n    type: alpaca\nsequence_len: 65536\n\
+                micro_batch_size: 1\ngradient_accumulation_steps: 4\nbf16: true\ngradient_checkpointing: true\n\
+                liger_fused_linear_cross_entropy: true\nplugins:\n  - axolotl.integrations.liger.LigerPlugin\ndeepspeed: ds.json\n",
+            ),
+            (
+                "ds.json",
+                "{\"zero_optimization\": {\"stage\": 3, \"stage3_max_live_parameters\": 0, \"reduce_bucket_size\": \"auto\",\n  \
+                \"stage3_prefetch_bucket_size\": \"auto\", \"stage3_param_persistence_threshold\": \"auto\",\n  \
+                \"stage3_gather_16bit_weights_on_model_save\": true}, \"bf16\": {\"enabled\": true},\n  \
+                \"train_micro_batch_size_per_gpu\": \"auto\", \"gradient_accumulation_steps\": \"auto\"}\n",
+            ),
+        ],
+        "",
+    );
+    let text = asked(written(&job).path(), &job, "--output-format=human");
+    assert!(text.contains("already uses the recommended strategy"), "{text}");
+    assert!(text.contains("Its config also sets `stage3_max_live_parameters` in"), "{text}");
 }
 
 #[test]

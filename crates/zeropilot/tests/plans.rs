@@ -102,7 +102,7 @@ const CASES: [Case; 25] = [
     case(
         ("llama-3.1-8b", "full", "8xRTX4090", 2048),
         "eight 24 GB GPUs for an 8B",
-        "not without CPU offload: weights and states alone use 14 × 8B / 8 = 14 GB",
+        "not without CPU offload: weights and optimizer states use 14 × 8B / 8 = 14 GB, and gradients, activations and logits need more than the rest",
     ),
     case(
         ("qwen2.5-0.5b", "full", "1x24GB", 2048),

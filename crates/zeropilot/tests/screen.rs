@@ -223,6 +223,26 @@ fn the_status_of_a_run_is_not_written_behind_its_bar() {
     assert!(after.trim_end().ends_with("\nready>"), "{after}");
 }
 
+/// Python without buffers writes the text of a line and its end apart.
+const APART: &str = r#"i=1; while [ $i -le 15 ]; do printf 'step %d/15 loss 2.5' $i; sleep 0.1; printf '\n'; sleep 0.4; i=$((i+1)); done
+"#;
+
+#[test]
+fn the_status_of_a_run_adds_no_line_to_its_steps() {
+    let home = tempfile::tempdir().expect("a directory");
+    let Some(terminal) = Terminal::open("apart", home.path()) else { return };
+    let script = home.path().join("apart.sh");
+    fs::write(&script, APART).expect("a script");
+    terminal.run(&format!("run --no-preflight -- sh {}", script.display()));
+    // The status is there in between, in a row of its own.
+    terminal.wait("status", |picture| picture.lines().any(|line| line.contains(" · step ")));
+    let picture = terminal.wait("end", |picture| picture.trim_end().ends_with("ready>"));
+    let lines: Vec<&str> = picture.lines().map(str::trim_end).collect();
+    let first = lines.iter().position(|line| *line == "step 1/15 loss 2.5").expect("a step");
+    let wanted: Vec<String> = (1..=15).map(|step| format!("step {step}/15 loss 2.5")).collect();
+    assert_eq!(lines[first..first + 15], wanted, "{picture}");
+}
+
 #[test]
 fn tables_fit_the_terminal() {
     let home = tempfile::tempdir().expect("a directory");

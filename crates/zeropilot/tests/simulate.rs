@@ -148,7 +148,10 @@ fn a_trace_opens_in_the_viewers() {
     assert!(complete > 1000, "{complete}");
     let picture = std::fs::read_to_string(&svg).expect("a file");
     assert!(picture.starts_with("<svg ") && picture.trim_end().ends_with("</svg>"));
-    assert_eq!(picture.matches("<rect").count(), picture.matches("</rect>").count() + 1);
+    let closes_itself =
+        |element: &&str| element.split('>').next().is_some_and(|open| open.ends_with('/'));
+    let alone = picture.split("<rect").skip(1).filter(closes_itself).count();
+    assert_eq!(picture.matches("<rect").count(), picture.matches("</rect>").count() + alone);
 }
 
 #[test]

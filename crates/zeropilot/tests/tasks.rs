@@ -336,7 +336,10 @@ fn a_task_that_makes_no_sense_says_what_to_do() {
     let job = ["memory", "--model", "llama-3.2-1b", "--gpus", "4x24GB"];
     for (more, problem) in [
         (&["--task", "gkd"][..], "needs a teacher"),
-        (&["--task", "gkd", "--teacher", "qwen3-8b"][..], "128256 tokens, the teacher's 151936"),
+        (
+            &["--task", "gkd", "--teacher", "qwen3-8b"][..],
+            "128256 tokens, but the teacher's has 151936",
+        ),
         (&["--teacher", "qwen3-8b"][..], "`--teacher` has no effect with `--task sft`"),
         (&["--task", "dpo", "--reference", "adapters-off"][..], "needs adapters"),
         (&["--task", "orpo", "--reference", "copy"][..], "has no effect with `--task orpo`"),
@@ -357,11 +360,11 @@ fn a_task_that_makes_no_sense_says_what_to_do() {
         (&["--task", "dpo", "--reward-model", "qwen3-8b"][..], "`--reward-model` has no effect"),
         (
             &["--task", "grpo", "--rollout", "vllm", "--vllm-gpu-memory-utilization", "1.5"][..],
-            "cannot use 1.5 of a GPU",
+            "cannot use a fraction of 1.5 of the GPU memory",
         ),
         (
             &["--task", "grpo", "--rollout", "vllm", "--vllm-tensor-parallel-size", "3"][..],
-            "cannot form groups of 3",
+            "cannot form equal groups of 3",
         ),
         (
             &["--task", "grpo", "--rollout", "vllm", "--vllm-gpu-memory-utilization", "0.1"][..],
@@ -520,6 +523,51 @@ fn a_job_file_gives_the_same_as_the_options() {
     }
 }
 
+/// `GRPOConfig.__post_init__` and `_prepare_inputs`: so many micro-batches generate at once, those of a step by default.
+#[test]
+fn completions_per_generation_are_read_from_the_trainer() {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("ds.json"), DS).expect("it is written");
+    let ask = |verb: &str, trainer: &str, more: &str| {
+        let arguments = format!("gradient_accumulation_steps=4{more}");
+        let (name, text) = trl(trainer, &arguments, "");
+        std::fs::write(directory.path().join(name), text).expect("it is written");
+        let run = run_in(directory.path(), &[verb, name, "--gpus", "4xA100-80G"]);
+        assert!(run.code < 2, "{more}: {}", run.stderr);
+        run.stdout
+    };
+    for trainer in ["GRPO", "RLOO"] {
+        let of = |more: &str| ask("memory", trainer, more);
+        for (more, completions) in [
+            ("", "8 completions"),
+            (", steps_per_generation=16", "32 completions"),
+            (", steps_per_generation=1", "2 completions"),
+            // Of all four GPUs.
+            (", generation_batch_size=64", "16 completions"),
+            (", num_iterations=2", "8 completions"),
+        ] {
+            let text = of(more);
+            assert!(text.contains(&format!("generates {completions}")), "{more}: {text}");
+        }
+        let text = of(", steps_per_generation=16");
+        let stated = |line: &str| line.contains("steps_per_generation") && line.contains("16  ");
+        assert!(text.lines().any(stated), "{text}");
+    }
+    let left_out = |verb: &str, more: &str| {
+        let text = ask(verb, "GRPO", more);
+        let lines = text.lines().filter(|line| line.starts_with("Not modeled"));
+        let said = |words: &str| lines.clone().filter(|line| line.contains(words)).count();
+        (said("not repeated once per optimizer step"), said("the plan counts those of one"))
+    };
+    assert_eq!(left_out("simulate", ""), (0, 0));
+    assert_eq!(left_out("simulate", ", steps_per_generation=4"), (0, 0));
+    assert_eq!(left_out("simulate", ", steps_per_generation=8"), (1, 0));
+    assert_eq!(left_out("simulate", ", num_iterations=2"), (1, 0));
+    assert_eq!(left_out("plan", ", steps_per_generation=8"), (1, 1));
+    assert_eq!(left_out("plan", ", num_iterations=2"), (1, 0));
+    assert_eq!(left_out("plan", ""), (0, 0));
+}
+
 /// The answer to a job file is the answer to options, and nothing of its task is left out.
 fn compare(name: &str, text: &str, options: &str) {
     let directory = tempfile::tempdir().expect("a directory");
@@ -561,11 +609,11 @@ fn what_no_answer_follows_of_a_job_is_named() {
                 "# /// script\n# dependencies = [\"trl==0.11.4\"]\n# ///\n{}",
                 trl("PPO", "", "").1
             ),
-            "the other models and the loss of this task",
+            "this task's loss and other models",
         ),
         (trl("PPO", "num_mini_batches=2", "").1, "several optimizer steps per rollout"),
         (trl("PPO", "", "").1, "do not read `gradient_checkpointing`"),
-        (trl("DPO", "use_liger_kernel=True", "").1, "fused loss of this task"),
+        (trl("DPO", "use_liger_kernel=True", "").1, "fused loss for this task"),
     ] {
         std::fs::write(directory.path().join("train.py"), &job).expect("it is written");
         std::fs::write(directory.path().join("ds.json"), DS).expect("it is written");

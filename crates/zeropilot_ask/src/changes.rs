@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use zeropilot_config::syntax::{self, Node, parse_hjson};
-use zeropilot_job::{ConfigContent, Sourced, TrainingJob};
+use zeropilot_job::{ConfigContent, Framework, Sourced, TrainingJob};
 use zeropilot_lint::{put_key, take_key};
 use zeropilot_plan::{Fitting, Precision, Target, Work};
 
@@ -17,6 +17,8 @@ pub struct Changes {
     pub config: ConfigChange,
     /// Values that other files say, or should say.
     pub arguments: Vec<ArgumentChange>,
+    /// Keys of `zero_optimization` that the job keeps and the recommended config does not have.
+    pub kept: Vec<String>,
 }
 
 /// What becomes of the config of a job.
@@ -34,7 +36,7 @@ pub enum ConfigChange {
 /// A value beside the config that must change.
 #[derive(Debug, PartialEq)]
 pub struct ArgumentChange {
-    /// Which, by its name in [`TrainingJob`].
+    /// Which, by its name among the arguments of recipes.
     pub field: &'static str,
     /// What the framework calls it; none where only code can say it.
     pub name: Option<&'static str>,
@@ -58,7 +60,10 @@ impl Changes {
         };
         let document = written.and_then(|text| parse_hjson(text).ok());
         let root = document.as_ref().map(|document| document.root());
-        Self { config, arguments: arguments(job, root, choice, world) }
+        let kept = root.map(|root| kept(root, choice)).unwrap_or_default();
+        let mut arguments = arguments(job, root, choice, world);
+        arguments.extend(sleep_of_vllm(job, choice));
+        Self { config, arguments, kept }
     }
 
     /// Whether the job already trains like that.
@@ -85,8 +90,12 @@ fn recommended(text: &str, choice: &Fitting, world: u64) -> Option<String> {
     }
     let document = parse_hjson(&text).ok()?;
     let offloads = config[ZERO].get("offload_optimizer").is_some();
-    if offloads && document.root().get("optimizer").is_none() {
-        // Without it the engine refuses the optimizer of a script.
+    if offloads
+        && choice.recipe.target == Target::DeepSpeed
+        && document.root().get("optimizer").is_none()
+    {
+        // Without it DeepSpeed refuses the optimizer of a script. accelerate, and so every trainer, replaces PyTorch's
+        // with DeepSpeed's CPU optimizer, but not where the key is false.
         text = put_key(&text, &["zero_force_ds_cpu_optimizer"], &json!(false))?;
     }
     let Work { micro_batch, accumulation, long_context, .. } = choice.way.work;
@@ -107,6 +116,44 @@ fn recommended(text: &str, choice: &Fitting, world: u64) -> Option<String> {
         }
     }
     Some(text)
+}
+
+/// Whether vLLM sleeps while the model is trained, where the job says otherwise or nothing: then no framework lets it.
+fn sleep_of_vllm(job: &TrainingJob, choice: &Fitting) -> Option<ArgumentChange> {
+    let sleeps = choice.answer.rollout?.sleeps;
+    let said = job.task.as_ref().and_then(|task| task.vllm.sleeps.clone());
+    if said.as_ref().is_some_and(|said| said.value) == sleeps {
+        return None;
+    }
+    let is_swift = job.framework == Some(Framework::Swift);
+    let name = match job.framework {
+        Some(Framework::Trl) => Some("vllm_enable_sleep_mode"),
+        Some(Framework::Swift) => Some("sleep_level"),
+        _ => None,
+    };
+    let value = |sleeps: bool| if is_swift { json!(u8::from(sleeps)) } else { json!(sleeps) };
+    let now = said.map(|said| said.map(value));
+    Some(ArgumentChange { field: "vllm_sleep", name, now, to: value(sleeps) })
+}
+
+/// Keys of the section with a value of their own, apart from those of the recommended one.
+fn kept(root: &Node, choice: &Fitting) -> Vec<String> {
+    let recommended = choice.recipe.config();
+    let section = root.get(ZERO).and_then(|section| match &section.value {
+        syntax::Value::Object(entries) => Some(entries),
+        _ => None,
+    });
+    let is_kept = |key: &str, value: &Node| {
+        recommended.get(ZERO).is_none_or(|section| section.get(key).is_none())
+            && !STRATEGY.contains(&key)
+            && value.value != syntax::Value::Str("auto".to_owned())
+    };
+    section
+        .into_iter()
+        .flatten()
+        .filter(|entry| is_kept(&entry.key, &entry.value))
+        .map(|entry| entry.key.clone())
+        .collect()
 }
 
 fn is_number(node: &Node) -> bool {
@@ -151,7 +198,7 @@ fn arguments(
         // A switch of its own is what LLaMA-Factory has to turn it off.
         let off = "disable_gradient_checkpointing";
         if target == Target::LlamaFactory && !checkpointing {
-            want("grad_checkpointing", Some(off), None, true.into());
+            want("no_grad_checkpointing", Some(off), None, true.into());
         } else {
             let name = is_told.then_some("gradient_checkpointing");
             want("grad_checkpointing", name, switch(&job.grad_checkpointing), checkpointing.into());

@@ -77,7 +77,7 @@ pub(crate) fn explain_split(not_modelled: &mut [NotModelled], problem: NotFollow
         NotFollowed::Frozen => ("only if every parameter is trained", "只支持全参数训练"),
         NotFollowed::Recipe => (
             "only for supervised training on text with the model's own loss",
-            "只支持文本监督微调，且使用模型自带的 loss",
+            "只支持文本监督训练，且须使用模型自带的 loss",
         ),
         NotFollowed::WholeTiedHead => (
             "unless `vocab_parallel_lm_head` is false and the embedding and the output layer share their weight",
@@ -86,7 +86,7 @@ pub(crate) fn explain_split(not_modelled: &mut [NotModelled], problem: NotFollow
     };
     for one in not_modelled.iter_mut().filter(|one| one.is_of(SPLIT)) {
         one.en = format!("{}, modeled {en}", one.en);
-        one.zh = format!("{}，{zh}", one.zh);
+        one.zh = format!("{}，zeropilot 的预测{zh}", one.zh);
     }
 }
 

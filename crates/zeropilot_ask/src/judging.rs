@@ -27,7 +27,7 @@ use crate::size;
 )]
 #[serde(default, deny_unknown_fields)]
 pub struct ScriptArguments {
-    /// Micro-batch size per device
+    /// Set the micro-batch size per device
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "N", visible_alias = "micro-batch", alias = "micro-batch-size")
@@ -36,23 +36,23 @@ pub struct ScriptArguments {
     /// Set the gradient accumulation steps: micro-batches per optimizer step
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", visible_alias = "grad-accum"))]
     pub gradient_accumulation_steps: Option<i64>,
-    /// Learning rate
+    /// Set the learning rate
     #[serde(deserialize_with = "number")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub learning_rate: Option<Number>,
-    /// Weight decay
+    /// Set the weight decay
     #[serde(deserialize_with = "number")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub weight_decay: Option<Number>,
-    /// First beta of Adam
+    /// Set the first beta of Adam
     #[serde(deserialize_with = "number")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub adam_beta1: Option<Number>,
-    /// Second beta of Adam
+    /// Set the second beta of Adam
     #[serde(deserialize_with = "number")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub adam_beta2: Option<Number>,
-    /// Epsilon of Adam
+    /// Set the epsilon of Adam
     #[serde(deserialize_with = "number")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub adam_epsilon: Option<Number>,
@@ -60,11 +60,11 @@ pub struct ScriptArguments {
     #[serde(deserialize_with = "number")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub max_grad_norm: Option<Number>,
-    /// Warmup: number of steps if 1 or more, fraction of all steps if below 1
+    /// Set the warmup: a number of steps if 1 or more, a fraction of all steps if below 1
     #[serde(deserialize_with = "number")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parsers::number))]
     pub warmup_steps: Option<Number>,
-    /// Total training steps
+    /// Set the total number of training steps
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub max_steps: Option<i64>,
     /// Train in bf16
@@ -73,7 +73,7 @@ pub struct ScriptArguments {
     /// Train in fp16
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true"))]
     pub fp16: Option<bool>,
-    /// Set the precision given to accelerate
+    /// Set accelerate's mixed precision
     #[cfg_attr(feature = "clap", arg(long, value_name = "PRECISION"))]
     pub mixed_precision: Option<Precision>,
     /// Let the Trainer search for a batch size that fits

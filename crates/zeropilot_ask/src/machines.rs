@@ -29,7 +29,7 @@ pub struct Machines {
     /// Set the links between nodes: `8xNDR`, `4xHDR`, `1x100GbE`; if omitted, the usual links for these GPUs
     #[cfg_attr(feature = "clap", arg(long, value_name = "PORTS"))]
     pub network: Option<String>,
-    /// Set the read and write speed of the NVMe drives of a node in GB/s, such as `7/5`
+    /// Set the read and write speed of a node's NVMe drives in GB/s, such as `7/5`
     #[cfg_attr(feature = "clap", arg(long, value_name = "READ/WRITE"))]
     pub nvme: Option<String>,
     /// What was measured on one of the nodes, in place of what is usual; only a front that has read a file sets it.
@@ -68,7 +68,7 @@ pub enum MachinesProblem {
     #[error("{0} is not a plausible host memory size")]
     HostRam(Bytes),
     /// Not the drives.
-    #[error("`{text}` is not a pair of rates")]
+    #[error("`{text}` is not a read and a write speed")]
     Nvme {
         /// What was given.
         text: String,
@@ -82,7 +82,7 @@ pub enum MachinesProblem {
         asked: String,
     },
     /// Processors are not alike for every number of ranks.
-    #[error("the machine profile has no measurement of {asked} ranks")]
+    #[error("the machine profile has no measurement with {asked} ranks")]
     OtherRanks {
         /// What is asked about.
         asked: u64,
@@ -90,7 +90,7 @@ pub enum MachinesProblem {
         measured: Vec<u64>,
     },
     /// A profile of processors says nothing about the memory of GPUs.
-    #[error("the machine profile describes CPUs")]
+    #[error("the machine profile describes CPUs, not GPUs")]
     NoGpuMeasured,
 }
 

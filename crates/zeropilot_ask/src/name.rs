@@ -84,7 +84,7 @@ pub enum Objective {
     Time,
     /// Lowest GPU time per sequence, on fewer GPUs if that is cheaper.
     Cost,
-    /// Most free memory.
+    /// Most free GPU memory.
     Memory,
 }
 

@@ -13,7 +13,7 @@ pub enum NumberError {
     #[error("not a number")]
     NotANumber,
     /// Not a pair.
-    #[error("not two numbers with a comma between them")]
+    #[error("not two numbers separated by a comma")]
     NotAPair,
 }
 

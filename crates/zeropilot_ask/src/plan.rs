@@ -60,7 +60,7 @@ pub struct PlanRequest {
     /// Use this directory on a local disk for NVMe offload
     #[cfg_attr(feature = "clap", arg(long, value_name = "DIR"))]
     pub nvme_path: Option<String>,
-    /// Rank strategies by step time, by the cost of the run (on fewer GPUs if that is cheaper), or by free memory [default: time]
+    /// Rank strategies by step time, by the cost of the run (on fewer GPUs if that is cheaper), or by free GPU memory [default: time]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
     pub objective: Option<Objective>,
     /// What is to be finished, to know what it costs.
@@ -175,6 +175,7 @@ pub fn plan(name: &str, asked_about: &Model, asked: &PlanRequest) -> Result<Plan
     let per_rank = request
         .global_batch
         .map_or(SEQUENCES_OF_A_STEP, |batch| batch.get().div_ceil(cluster.world_size().max(1)));
+    let said = request.task.clone();
     request.task.choose_rollout(model, &cluster, per_rank, training.seq_len());
     provenance.chose_rollout(&request.task);
     let task = request.task.lower(model, &training, &cluster)?;
@@ -187,6 +188,9 @@ pub fn plan(name: &str, asked_about: &Model, asked: &PlanRequest) -> Result<Plan
     provenance.notes.extend(Note::about_task(&request.task, &training));
     if recipe.task.generation.is_some() {
         provenance.leave_out_generation();
+        if request.task.reuses() {
+            provenance.leave_out_reuse(true);
+        }
     }
     if request.global_batch.is_none() {
         provenance.notes.push(Note::OpenBatch);
@@ -235,6 +239,8 @@ pub fn plan(name: &str, asked_about: &Model, asked: &PlanRequest) -> Result<Plan
         provenance.notes.extend(Note::about_choice(choice, &cluster, training.seq_len(), bill));
         provenance.notes.extend(notes_of_work(choice, model, &recipe));
     }
+    // What the plan has chosen for vLLM, the job does not have.
+    let request = PlanRequest { task: said, ..request };
     let current = as_written(name, asked_about, &request, job);
     let accumulation = choice.map_or(1, |choice| choice.way.work.accumulation);
     let steps = recipe.task.with_accumulation(accumulation);

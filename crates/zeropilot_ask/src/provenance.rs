@@ -6,23 +6,38 @@ use std::num::NonZeroU64;
 
 use serde_json::Value;
 use zeropilot_job::{
-    ConfigContent, Direction, Framework, JobConfig, JobTask, NotModelled, Origin, Sourced,
-    TrainingJob,
+    ConfigContent, Direction, Framework, FrozenParts, JobConfig, JobTask, NotModelled, Origin,
+    Sourced, TrainingJob,
 };
 
 use zeropilot_model::quantization::Adapters;
-use zeropilot_model::{CountedFrom, Family, Model, Names, PartKind};
+use zeropilot_model::{CountedFrom, Family, Model, Names, Part, PartKind};
 use zeropilot_plan::Target;
 use zeropilot_step::lower::{differentiates_frozen_tower, sees};
 use zeropilot_units::parse_product;
 
 use crate::machines::Machines;
-use crate::memory::{MemoryRequest, Stated, WrittenConfig};
+use crate::memory::{MemoryProblem, MemoryRequest, Stated, WrittenConfig};
 use crate::name::{FusedLoss, ImageChoice, MethodName, PartName, TaskName};
 use crate::note::Note;
 use crate::plan::PlanRequest;
 use crate::task::TaskRequest;
 use crate::training::Training;
+
+/// Arguments that name parameters to freeze or to train, which `--freeze` says otherwise.
+const FROZEN_BY_NAME: [&str; 4] = [
+    "unfrozen_parameters",
+    "freeze_parameters",
+    "freeze_parameters_regex",
+    "freeze_parameters_ratio",
+];
+
+/// Models whose parts LLaMA-Factory does not know (`_register_composite_model`), so that it freezes none of them.
+const LEFT_BY_LLAMA_FACTORY: [Family; 3] =
+    [Family::Idefics3, Family::SmolVlm, Family::LlavaOnevision];
+
+/// What a job says of how often GRPO and RLOO generate.
+const REUSE: [&str; 3] = ["steps_per_generation", "generation_batch_size", "num_iterations"];
 
 /// A value that a question rests on.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +63,15 @@ pub struct Provenance {
     pub unknown: Vec<&'static str>,
     /// What else there is to know.
     pub notes: Vec<Note>,
+    /// Parts that the job freezes, and its limit for images: whether they count, the model decides.
+    parts: OfParts,
+}
+
+/// What a job says of the parts of a model, where no option does.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct OfParts {
+    frozen: Vec<(PartName, Origin)>,
+    max_pixels: Option<Origin>,
 }
 
 /// A config that a job names and that cannot be read before it runs.
@@ -95,6 +119,19 @@ impl Provenance {
         let assumed = (!states(|stated| stated.micro_batch.is_some())).then_some(1);
         all.take("micro_batch", &mut training.micro_batch, micro, assumed);
         let steps = strong(&job.grad_accum, |stated| stated.grad_accum.is_some());
+        let steps = match (&written, &job.config, job.framework) {
+            // accelerate warns that the script says otherwise, and uses the config's.
+            (
+                Some(Stated { grad_accum: Some(value), .. }),
+                Some(config),
+                Some(Framework::Accelerate),
+            ) if steps.is_some() => {
+                let is_same = steps.as_ref().is_some_and(|steps| steps.value == *value);
+                let origin = config.origin.clone();
+                steps.filter(|_| is_same).or(Some(Sourced { value: *value, origin }))
+            }
+            _ => steps,
+        };
         let assumed = (!states(|stated| stated.grad_accum.is_some())).then_some(1);
         all.take("grad_accum", &mut training.grad_accum, steps, assumed);
         // TRL's PPOTrainer, and that of ms-swift, do not read it.
@@ -138,6 +175,12 @@ impl Provenance {
         let settled = Self::settle(&mut question).unwrap_or_default();
         let is_said = |one: &Statement| one.origin != Origin::Assumed;
         all.statements.extend(settled.statements.into_iter().filter(is_said));
+        let is_in_file = |(_, origin): &(PartName, Origin)| matches!(origin, Origin::File { .. });
+        let frozen = settled.parts.frozen.into_iter().filter(is_in_file);
+        let (parts, origins): (Vec<PartName>, Vec<Origin>) = frozen.unzip();
+        if let Some(origin) = origins.into_iter().next() {
+            all.state("freeze", part_names(&parts), origin);
+        }
         all
     }
 
@@ -148,6 +191,7 @@ impl Provenance {
             not_modelled: job.not_modelled.clone(),
             unknown: job.unknown.clone(),
             notes: Vec::new(),
+            parts: OfParts::default(),
         };
         if let Some(model) = &job.model {
             all.state("model", &model.value, model.origin.clone());
@@ -166,7 +210,9 @@ impl Provenance {
         });
         let stated = stated.unwrap_or((Stated::default(), Origin::Assumed));
         let ranks = request.machines.cluster().ok().map(|cluster| cluster.world_size());
-        let batch = global_batch(&job, &stated, ranks);
+        let shared = job.sequence_parallel.as_ref().map(|said| said.value);
+        let sharing = request.training.sequence_parallel.or(shared).unwrap_or(1);
+        let batch = global_batch(&job, &stated, ranks, sharing);
         all.take("global_batch", &mut request.global_batch, batch, None);
         all.take("stage", &mut request.stage, None, None);
         all.take("offload", &mut request.offload, None, None);
@@ -224,6 +270,7 @@ impl Provenance {
             }
         }
         self.take("liger", &mut training.liger, job.liger.clone(), None);
+        self.parts_of_job(training, job);
         let shared = job.sequence_parallel.clone();
         self.take("sequence_parallel", &mut training.sequence_parallel, shared, None);
         self.take("tiled_mlp", &mut training.tiled_mlp, job.tiled_mlp.clone(), None);
@@ -262,6 +309,19 @@ impl Provenance {
         self.take("rollout_batch", &mut task.rollout_batch, batch, None);
         if name == TaskName::Ppo && task.reward_model.is_none() {
             self.state("reward_model", "a model of this shape", Origin::Assumed);
+        }
+        let reuse = job.map(|job| job.reuse.clone()).unwrap_or_default();
+        let own = &mut task.reuse;
+        let iterations = match name {
+            TaskName::Ppo => "num_ppo_epochs",
+            _ => "num_iterations",
+        };
+        for (name, own, said) in [
+            ("steps_per_generation", &mut own.steps_per_generation, reuse.steps_per_generation),
+            ("generation_batch_size", &mut own.generation_batch_size, reuse.generation_batch_size),
+            (iterations, &mut own.num_iterations, reuse.num_iterations),
+        ] {
+            self.take(name, own, said, None);
         }
         let reference = job.and_then(|job| job.reference.clone());
         self.take("reference", &mut task.reference, reference, None);
@@ -317,10 +377,44 @@ impl Provenance {
             &written,
             Direction::Lower,
         );
-        let again = Some(again).filter(|_| name == TaskName::Ppo.name());
+        let is_once = |one: &Statement| one.name == "num_ppo_epochs" && one.value == 1;
+        let is_once = self.statements.iter().any(is_once);
+        let again = Some(again).filter(|_| name == TaskName::Ppo.name() && !is_once);
         let origin = self.origin_of("task");
         let all = [generation].into_iter().chain(again);
         self.not_modelled.extend(all.map(|one| NotModelled { origin: origin.clone(), ..one }));
+    }
+
+    /// Names what an answer about time, or a plan, leaves out where completions are not generated once in every step.
+    pub(crate) fn leave_out_reuse(&mut self, is_plan: bool) {
+        let is_it = |one: &&Statement| REUSE.contains(&one.name);
+        let Some(said) = self.statements.iter().find(is_it).cloned() else { return };
+        let written = format!("{}={}", said.name, said.value);
+        let of_time = not_modelled(
+            "the time of a generation that is not repeated once per optimizer step; zeropilot counts the forward passes of the policy, reference and reward models as if every step generated",
+            "生成不是每步一次时的耗时；策略模型、参考模型和奖励模型的前向按每步都生成计入",
+            &written,
+            Direction::Either,
+        );
+        let of_plan = not_modelled(
+            "the number of completions per generation; the plan counts those of one optimizer step",
+            "每次生成的补全数；方案按一步所需的补全数计入",
+            &written,
+            Direction::Either,
+        );
+        let of_plan = Some(of_plan).filter(|_| is_plan && said.name != "num_iterations");
+        let all = [of_time].into_iter().chain(of_plan);
+        self.not_modelled.extend(all.map(|one| NotModelled { origin: said.origin.clone(), ..one }));
+    }
+
+    /// The same problem with who says what contradicts.
+    pub(crate) fn explain(&self, mut problem: MemoryProblem) -> MemoryProblem {
+        if let MemoryProblem::Conflict { conflict, .. } = &mut problem {
+            conflict.origin = self.origin_of(conflict.option);
+            conflict.config = self.origin_of("config");
+            conflict.framework = self.framework;
+        }
+        problem
     }
 
     fn origin_of(&self, name: &str) -> Origin {
@@ -332,6 +426,7 @@ impl Provenance {
     /// not modelled of its towers.
     pub(crate) fn of_model(&mut self, model: &Model, training: &mut Training) {
         self.shorten(model, training);
+        let OfParts { frozen, max_pixels } = std::mem::take(&mut self.parts);
         let said = |is_said: bool| if is_said { Origin::Option } else { Origin::Assumed };
         if sees(model) {
             let image = training.image.unwrap_or_default();
@@ -341,19 +436,82 @@ impl Provenance {
                 self.state("images_per_sample", count.unwrap_or(1), said(count.is_some()));
             }
             if let Some(most) = training.max_pixels {
-                self.state("max_pixels", most, Origin::Option);
+                self.state("max_pixels", most, max_pixels.unwrap_or(Origin::Option));
             }
         }
-        if !training.freeze.is_empty() {
-            let names = training.freeze.iter().map(|part| PartKind::from(*part).name());
-            self.state("freeze", names.collect::<Vec<_>>().join(","), Origin::Option);
-        }
+        self.frozen(frozen, model, training);
         self.not_modelled.extend(unseen(model).or_else(|| likened(model)));
         self.not_modelled.extend(base(model, training));
         let is_frozen =
             training.method() != MethodName::Full || training.freeze.contains(&PartName::Vision);
         if is_frozen && training.grad_checkpointing() && differentiates_frozen_tower(model) {
             self.notes.push(Note::FrozenTowerDifferentiated);
+        }
+    }
+
+    /// The parts that are frozen, as the options or else the job say; `frozen` is what the job says.
+    fn frozen(&mut self, frozen: Vec<(PartName, Origin)>, model: &Model, training: &mut Training) {
+        let origin = if frozen.is_empty() {
+            let is_of = |one: &NotModelled| FROZEN_BY_NAME.iter().any(|name| one.is_of(name));
+            if !training.freeze.is_empty() {
+                self.not_modelled.retain(|one| !is_of(one));
+            }
+            Origin::Option
+        } else {
+            let is_left = self.framework == Some(Framework::LlamaFactory)
+                && model.family().is_some_and(|family| LEFT_BY_LLAMA_FACTORY.contains(&family));
+            let has = |part: PartName| {
+                let is_it = |one: &Part| one.kind == PartKind::from(part);
+                !is_left && model.parts().iter().any(is_it)
+            };
+            training.freeze.retain(|part| has(*part));
+            // A tower that holds the projector freezes it as well.
+            let sum = |model: &Model| {
+                let is_it = |one: &&Part| one.kind == PartKind::Projector;
+                model.parts().iter().filter(is_it).map(|one| one.trainable.0).sum::<u64>()
+            };
+            if training.freeze.contains(&PartName::Vision)
+                && !training.freeze.contains(&PartName::Projector)
+                && sum(model) > 0
+                && sum(&model.freeze_part(PartKind::Vision)) == 0
+            {
+                self.not_modelled.push(not_modelled(
+                    "the trained projector of a frozen vision tower; zeropilot freezes it with the tower",
+                    "视觉塔冻结时仍训练的投影层；按与视觉塔一起冻结计入",
+                    "projector not frozen",
+                    Direction::Higher,
+                ));
+            }
+            let of_parts = frozen.into_iter().filter(|(part, _)| training.freeze.contains(part));
+            let mut origins: Vec<Origin> = of_parts.map(|(_, origin)| origin).collect();
+            let in_file = origins.iter().position(|it| matches!(it, Origin::File { .. }));
+            if origins.is_empty() { return } else { origins.swap_remove(in_file.unwrap_or(0)) }
+        };
+        if !training.freeze.is_empty() {
+            self.state("freeze", part_names(&training.freeze), origin);
+        }
+    }
+
+    /// What the job says of the parts of a model, where no option does.
+    fn parts_of_job(&mut self, training: &mut Training, job: &TrainingJob) {
+        if let (None, Some(said)) = (training.max_pixels, &job.max_pixels) {
+            training.max_pixels = Some(said.value);
+            self.parts.max_pixels = Some(said.origin.clone());
+        }
+        if !training.freeze.is_empty() {
+            return;
+        }
+        let FrozenParts { towers, projector, language } = &job.frozen;
+        for (part, said) in [
+            (PartName::Vision, towers),
+            (PartName::Audio, towers),
+            (PartName::Projector, projector),
+            (PartName::Language, language),
+        ] {
+            if let Some(said) = said.as_ref().filter(|said| said.value) {
+                training.freeze.push(part);
+                self.parts.frozen.push((part, said.origin.clone()));
+            }
         }
     }
 
@@ -453,12 +611,13 @@ impl WrittenConfig {
     }
 }
 
-/// Samples of an optimizer step over all ranks: as the config states them, or where all three factors are settled. A job
-/// that does not say its ranks has those of the machines.
+/// Samples of an optimizer step over all ranks: as the config states them, or where all factors are settled. A job that does
+/// not say its ranks has those of the machines; so many ranks share a sequence.
 fn global_batch(
     job: &TrainingJob,
     (stated, origin): &(Stated, Origin),
     ranks: Option<u64>,
+    sharing: u64,
 ) -> Option<Sourced<NonZeroU64>> {
     let sourced = |value| Sourced { value, origin: origin.clone() };
     let whole = stated.global_batch.map(sourced);
@@ -469,11 +628,17 @@ fn global_batch(
         let said = job.grad_accum.as_ref().map(|steps| steps.value);
         let steps = stated.grad_accum.or(said).or(alone)?;
         let world = job.world_size.as_ref().map(|world| world.value).or(ranks)?;
-        let value = micro.value.checked_mul(steps)?.checked_mul(world)?;
+        let groups = world.checked_div(sharing).filter(|_| world.is_multiple_of(sharing))?;
+        let value = micro.value.checked_mul(steps)?.checked_mul(groups)?;
         Some(Sourced { value, origin: micro.origin })
     };
     let Sourced { value, origin } = whole.or_else(product)?;
     Some(Sourced { value: NonZeroU64::new(value)?, origin })
+}
+
+fn part_names(parts: &[PartName]) -> String {
+    let names = parts.iter().map(|part| PartKind::from(*part).name());
+    names.collect::<Vec<_>>().join(",")
 }
 
 /// A tower that no program runs.

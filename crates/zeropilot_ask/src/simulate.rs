@@ -123,8 +123,12 @@ pub fn simulate(
     }) {
         return Err(SimulateProblem::NoBf16 { card });
     }
-    if job.question().recipe.task.generation.is_some() {
+    if let Some(generation) = job.question().recipe.task.generation {
+        let accumulation = job.question().resolved.batch().map_or(1, |batch| batch.accumulation);
         job.provenance.leave_out_generation();
+        if generation.micro_batches != accumulation || generation.steps > 1 {
+            job.provenance.leave_out_reuse(false);
+        }
     }
     let question = job.question();
     let (cluster, precision) = (question.cluster, question.resolved.precision());

@@ -81,7 +81,7 @@ impl Software {
         let version = self.trl_version?;
         let chunked = LibraryVersion::new(1, 7)..LibraryVersion::new(1, 15);
         let (en, zh) = (
-            "the chunked loss of this version; zeropilot uses the loss of TRL 1.16",
+            "this version's chunked loss; zeropilot uses the loss of TRL 1.16",
             "该版本的分块 loss；按 TRL 1.16 的 loss 计算",
         );
         let written = format!("trl {version}");
@@ -97,7 +97,7 @@ impl Software {
             let (direction, en, zh) = match one {
                 NotFollowed::Fp32Gradients => (
                     Direction::Either,
-                    "fp32 gradient accumulation of this version in stage 1",
+                    "this version's fp32 gradient accumulation in stage 1",
                     "该版本在 stage 1 下以 fp32 累积梯度的方式",
                 ),
                 NotFollowed::FewLive => (
@@ -121,7 +121,7 @@ impl Software {
                 all.push(left_out(en, zh, &written, Direction::Either, Origin::Option));
             };
             of_models(
-                "activations of this version; zeropilot uses the activations of transformers 5.22",
+                "this version's activations; zeropilot uses the activations of transformers 5.22",
                 "该版本的激活值；按 transformers 5.22 的激活值计算",
             );
             if model.dimensions().is_some_and(|sizes| sizes.experts.is_some()) {

@@ -36,19 +36,19 @@ pub struct TaskRequest {
     /// Set the training task [default: sft]
     #[cfg_attr(feature = "clap", arg(long, value_name = "TASK"))]
     pub task: Option<TaskName>,
-    /// Set the teacher model for distillation, in the form of `--model`
+    /// Set the teacher model for distillation, named as in `--model`
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODEL"))]
     pub teacher: Option<String>,
-    /// Set the reward model of PPO, GRPO or RLOO on the same GPUs, in the form of `--model`; if omitted, a model of the same size for PPO, otherwise none
+    /// Set the reward model for PPO, GRPO or RLOO on the same GPUs, named as in `--model`; if omitted, a model of the same size for PPO, otherwise none
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODEL"))]
     pub reward_model: Option<String>,
-    /// Set the value model of PPO, in the form of `--model`; if omitted, a model of the same size as the reward model
+    /// Set the value model for PPO, named as in `--model`; if omitted, a model of the same size as the reward model
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODEL", visible_alias = "value-model"))]
     pub critic: Option<String>,
-    /// Set the reference model of DPO, KTO, GRPO, RLOO and PPO; if omitted, `copy`, `adapters-off` with LoRA, `none` for GRPO
+    /// Set the reference model for DPO, KTO, GRPO, RLOO and PPO; if omitted, `copy`, `adapters-off` with LoRA, `none` for GRPO
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
     pub reference: Option<ReferenceName>,
-    /// Set the tokens of a completion, out of `--seq-len`; if omitted, half of `--seq-len` for generated completions, otherwise all tokens
+    /// Set the completion length in tokens, a part of `--seq-len`; if omitted, half of `--seq-len` for generated completions, otherwise all tokens
     #[serde(deserialize_with = "tokens::deserialize")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = tokens::parse,
         visible_alias = "max-completion-length"))]
@@ -56,7 +56,7 @@ pub struct TaskRequest {
     /// Set the backend that generates completions for GRPO, RLOO and GKD [default: generate]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
     pub rollout: Option<RolloutName>,
-    /// Completions that PPO generates and scores at once on each GPU [default: 64]
+    /// Set the number of completions that PPO generates and scores at once on each GPU [default: 64]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "N", visible_alias = "local-rollout-forward-batch-size")
@@ -72,13 +72,39 @@ pub struct TaskRequest {
     /// Share one copy of vLLM's weights between this many GPUs [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub vllm_tensor_parallel_size: Option<u64>,
-    /// Set the trainer that computes the loss of DPO, KTO, GRPO, RLOO and PPO [default: trl]
+    /// Set the trainer that computes the loss for DPO, KTO, GRPO, RLOO and PPO [default: trl]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHOSE"))]
     pub trainer: Option<TrainerName>,
+    /// How often completions are generated and learned from, as a job says it.
+    #[serde(skip)]
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub reuse: Reuse,
     /// The other models that are named, once they have been found.
     #[serde(skip)]
     #[cfg_attr(feature = "clap", arg(skip))]
     pub found: FoundModels,
+}
+
+/// How often completions are generated, and how often they are learned from; what is not said has the trainer's default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reuse {
+    /// Micro-batches whose completions are generated at once (`steps_per_generation`); those of a step by default.
+    pub steps_per_generation: Option<u64>,
+    /// The same as completions on all GPUs (`generation_batch_size`).
+    pub generation_batch_size: Option<u64>,
+    /// Times that a completion is learned from (`num_iterations`, `num_ppo_epochs` of PPO).
+    pub num_iterations: Option<u64>,
+}
+
+/// The batch of an optimizer step.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StepBatch {
+    /// Sequences of a micro-batch.
+    pub(crate) micro_batch: u64,
+    /// Micro-batches.
+    pub(crate) accumulation: u64,
+    /// Ranks.
+    pub(crate) world: u64,
 }
 
 /// Models that a request or its job names beside the trained one.
@@ -128,7 +154,7 @@ pub enum TaskProblem {
     #[error("`adapters-off` needs adapters")]
     NoAdapters,
     /// Student and teacher predict different vocabularies, so that their logits cannot be compared.
-    #[error("the vocabularies have {student} and {teacher} tokens")]
+    #[error("the vocabularies of student and teacher have {student} and {teacher} tokens")]
     Vocabularies {
         /// Of the student.
         student: u64,
@@ -144,13 +170,13 @@ pub enum TaskProblem {
         length: u64,
     },
     /// A share of a GPU that is none.
-    #[error("vLLM cannot use {share} of a GPU")]
+    #[error("vLLM cannot use a fraction of {share} of the GPU memory")]
     Share {
         /// The share.
         share: String,
     },
     /// Copies of vLLM's weights that the GPUs cannot be divided into.
-    #[error("{ranks} GPUs cannot be divided by {split}")]
+    #[error("{ranks} GPUs cannot be divided into groups of {split}")]
     Split {
         /// GPUs.
         ranks: u64,
@@ -158,7 +184,7 @@ pub enum TaskProblem {
         split: u64,
     },
     /// A share of a GPU that does not hold vLLM's weights.
-    #[error("vLLM's weights need {weights} of a GPU, but vLLM may use only {share}")]
+    #[error("vLLM's weights need {weights} on each GPU, but vLLM may use only {share}")]
     ShareTooSmall {
         /// Its weights on a GPU.
         weights: Bytes,
@@ -224,7 +250,7 @@ impl TaskRequest {
             && self.trainer.unwrap_or_default() == TrainerName::Trl;
         let (en, zh, written, direction, origin) = if training.fused_loss() == FusedLoss::Yes {
             (
-                "Liger's fused loss of this task; zeropilot uses the trainer's own loss",
+                "Liger's fused loss for this task; zeropilot uses the trainer's own loss",
                 "该任务的 Liger 融合 loss；按训练器自己的 loss 计入",
                 "liger".to_owned(),
                 Direction::Lower,
@@ -240,7 +266,7 @@ impl TaskRequest {
             )
         } else if is_after_ppo {
             (
-                "this release of TRL, which has no PPOTrainer; zeropilot uses the PPOTrainer of 1.12",
+                "this release of TRL, which has no PPOTrainer; zeropilot uses the PPOTrainer of TRL 1.12",
                 "该版本的 TRL 已没有 PPOTrainer；按 1.12 的 PPOTrainer 计入",
                 format!("trl {}", version.map(|it| it.to_string()).unwrap_or_default()),
                 Direction::Either,
@@ -511,11 +537,11 @@ impl TaskRequest {
             micro_batches: 1,
             at_once: (task == TaskName::Ppo).then(|| self.rollout_batch.unwrap_or(ROLLOUT_BATCH)),
             keeps_logits: task == TaskName::Ppo,
-            steps: if task == TaskName::Ppo { PPO_EPOCHS } else { 1 },
+            steps: self.iterations(),
             prompt: length.saturating_sub(generated).max(1),
             completion: generated,
             every_micro_step: task == TaskName::Gkd,
-            scores: task == TaskName::Rloo || self.corrects_for(by),
+            scores: task == TaskName::Rloo || self.corrects_for(by) || self.is_reused(),
             // GKD samples with a temperature of 0.9 by default, PPO of 0.7.
             processing: match task {
                 TaskName::Gkd | TaskName::Ppo => Processing::Temperature,
@@ -537,6 +563,51 @@ impl TaskRequest {
 }
 
 impl TaskRequest {
+    /// Times that a completion is learned from.
+    fn iterations(&self) -> u64 {
+        let usual = if self.task() == TaskName::Ppo { PPO_EPOCHS } else { 1 };
+        self.reuse.num_iterations.unwrap_or(usual).max(1)
+    }
+
+    /// Whether GRPO learns from completions again after the policy has changed, so that the model scores them before.
+    fn is_reused(&self) -> bool {
+        self.task() == TaskName::Grpo && self.iterations() > 1
+    }
+
+    /// Whether GRPO or RLOO may not generate once for every step.
+    pub(crate) fn reuses(&self) -> bool {
+        let Reuse { steps_per_generation, generation_batch_size, .. } = self.reuse;
+        let is_apart = steps_per_generation.or(generation_batch_size).is_some();
+        self.task() != TaskName::Ppo && (is_apart || self.iterations() > 1)
+    }
+
+    /// The task in steps of such a batch. GRPO and RLOO generate for as many micro-batches as a step has, unless they are
+    /// told otherwise; where GRPO learns from completions in a later step than theirs, the model scores them before.
+    pub(crate) fn in_steps(&self, task: Task, step: StepBatch) -> Task {
+        let StepBatch { micro_batch, accumulation, world } = step;
+        let mut task = task.with_accumulation(accumulation);
+        let name = self.task();
+        let Some(generation) = &mut task.generation else { return task };
+        if !matches!(name, TaskName::Grpo | TaskName::Rloo) {
+            return task;
+        }
+        let of_one = micro_batch.saturating_mul(world).max(1);
+        let of_batch = || Some(self.reuse.generation_batch_size? / of_one);
+        let said = self.reuse.steps_per_generation.or_else(of_batch);
+        let at_once = said.filter(|steps| *steps > 0).unwrap_or(accumulation).max(1);
+        let all = at_once.saturating_mul(self.iterations());
+        generation.micro_batches = at_once;
+        generation.steps = all.div_ceil(accumulation.max(1)).max(1);
+        if name == TaskName::Grpo {
+            let is_swift = self.trainer == Some(TrainerName::Swift);
+            // ms-swift looks at both apart.
+            let every = if is_swift { at_once } else { all };
+            let is_late = !accumulation.is_multiple_of(every) || is_swift && self.iterations() > 1;
+            generation.scores = self.corrects_for(generation.by) || is_late;
+        }
+        task
+    }
+
     /// The model that judges completions, if there is one.
     fn judge(&self, model: &Model) -> Result<Option<Arc<Model>>, TaskProblem> {
         let option = "reward_model";

@@ -13,7 +13,7 @@ pub enum TokensError {
     #[error("write a positive whole number, such as 4096 or 128k (k = 1024)")]
     NotANumber,
     /// A number that no sequence has.
-    #[error("{value} is not in 1..={MOST_TOKENS}")]
+    #[error("{value} is not between 1 and {MOST_TOKENS}")]
     OutOfRange {
         /// The number.
         value: u64,

@@ -91,12 +91,12 @@ pub struct Training {
     /// Set the attention implementation [default: auto]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORM"))]
     pub attention: Option<Attention>,
-    /// Never store all logits at once: fused loss of Liger (`yes`) or TRL (`trl`), or a tiled loss of DeepSpeed [default: no]
+    /// Never store all logits at once: use the fused loss of Liger (`yes`) or TRL (`trl`), or one of DeepSpeed's tiled losses [default: no]
     #[serde(deserialize_with = "name::fused_loss")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHETHER", num_args = 0..=1,
         require_equals = true, default_missing_value = "yes"))]
     pub fused_loss: Option<FusedLoss>,
-    /// Set the number of shards of DeepSpeed's tiled losses; if omitted, enough that the fp32 logits of one shard need at most 1 GiB
+    /// Set the number of shards for DeepSpeed's tiled losses; if omitted, enough that the fp32 logits of one shard need at most 1 GiB
     #[cfg_attr(feature = "clap", arg(long, value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=MOST_SHARDS)))]
     pub loss_shards: Option<u64>,
@@ -112,11 +112,11 @@ pub struct Training {
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
     pub tiled_mlp: Option<bool>,
-    /// Offload gradient checkpoints to host memory; turns on gradient checkpointing [default: false]
+    /// Offload activation checkpoints to host memory; turns on gradient checkpointing [default: false]
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
     pub activation_offload: Option<bool>,
-    /// Use expandable segments of PyTorch's allocator (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) [default: false]
+    /// Use expandable segments in PyTorch's allocator (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) [default: false]
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true"))]
     pub expandable_segments: Option<bool>,

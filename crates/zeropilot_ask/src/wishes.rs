@@ -45,11 +45,11 @@ pub enum Warmup {
 /// Headings of the options.
 #[cfg(feature = "clap")]
 mod heading {
-    pub(super) const BATCH: &str = "Batch: micro-batch size × accumulation steps × ranks";
+    pub(super) const BATCH: &str = "Batch: micro-batch size × gradient accumulation steps × ranks";
     pub(super) const OFFLOAD: &str = "Offload";
     pub(super) const PRECISION: &str = "Precision";
     pub(super) const LEARNING: &str = "Optimizer and schedule";
-    pub(super) const SECTIONS: &str = "DeepSpeed's own gradient checkpointing, and its log";
+    pub(super) const SECTIONS: &str = "DeepSpeed gradient checkpointing and logging";
 }
 
 /// What is wished for. The default asks for nothing.
@@ -57,11 +57,11 @@ mod heading {
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct Wishes {
-    /// Preset: a stage with its offload
+    /// Choose a preset: a stage with its offload
     #[serde(deserialize_with = "size::word")]
     #[cfg_attr(feature = "clap", arg(value_name = "PRESET", value_parser = parsers::preset()))]
     pub preset: Option<Preset>,
-    /// ZeRO stage: 1 partitions optimizer states, 2 gradients too, 3 weights too
+    /// Set the ZeRO stage: 1 partitions optimizer states, 2 also gradients, 3 also weights
     #[cfg_attr(feature = "clap", arg(long, value_name = "0-3", value_parser = clap::value_parser!(u8).range(0..=3)))]
     pub stage: Option<u8>,
     /// Set the framework that reads the config; determines whether values are "auto" or numbers [default: deepspeed]
@@ -94,26 +94,26 @@ pub struct Wishes {
     /// Choose where weights are kept; stage 3 only
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHERE", help_heading = heading::OFFLOAD))]
     pub offload_param: Option<Place>,
-    /// Use this directory on a fast disk, which DeepSpeed empties at the start
+    /// Use this directory on a fast disk for NVMe offload; DeepSpeed empties it at startup
     #[cfg_attr(feature = "clap", arg(long, value_name = "DIRECTORY", help_heading = heading::OFFLOAD))]
     pub nvme_path: Option<String>,
-    /// Page-lock host buffers: faster copies, less memory for other programs [default: true]
+    /// Page-lock host buffers: faster copies, less host memory for other programs [default: true]
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", help_heading = heading::OFFLOAD))]
     pub pin_memory: Option<bool>,
-    /// Bytes per disk request
+    /// Set the bytes per disk request
     #[serde(deserialize_with = "size::bytes")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", help_heading = heading::OFFLOAD))]
     pub aio_block_size: Option<Bytes>,
-    /// Disk requests in flight
+    /// Set the number of disk requests in flight
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::OFFLOAD))]
     pub aio_queue_depth: Option<NonZeroU64>,
-    /// Threads per disk transfer
+    /// Set the number of threads per disk transfer
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::OFFLOAD))]
     pub aio_intra_op_parallelism: Option<NonZeroU64>,
     /// Submit disk requests one by one
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", help_heading = heading::OFFLOAD))]
     pub aio_single_submit: Option<bool>,
-    /// Overlap submitting disk requests with waiting for them
+    /// Submit new disk requests while earlier ones are in progress
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", help_heading = heading::OFFLOAD))]
     pub aio_overlap_events: Option<bool>,
     /// Train in bf16, which is also the default; `false` without another format means fp32
@@ -125,34 +125,34 @@ pub struct Wishes {
     /// Train in fp32
     #[cfg_attr(feature = "clap", arg(long, help_heading = heading::PRECISION))]
     pub fp32: bool,
-    /// fp16: use this fixed loss scale instead of a dynamic one
+    /// Use this fixed loss scale in fp16 instead of a dynamic one
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", help_heading = heading::PRECISION))]
     pub loss_scale: Option<f64>,
-    /// fp16: start the dynamic loss scale at two to this power
+    /// Start the dynamic fp16 loss scale at two to this power
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::PRECISION))]
     pub initial_scale_power: Option<u64>,
-    /// fp16: double the scale after this many steps without overflow
+    /// Double the fp16 loss scale after this many steps without overflow
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::PRECISION))]
     pub loss_scale_window: Option<u64>,
-    /// fp16: halve the scale after this many overflows (consecutive or not)
+    /// Halve the fp16 loss scale after this many overflows (consecutive or not)
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::PRECISION))]
     pub hysteresis: Option<u64>,
-    /// fp16: set the lower limit of the scale
+    /// Set the lower limit of the fp16 loss scale
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::PRECISION))]
     pub min_loss_scale: Option<u64>,
     /// Let DeepSpeed build this optimizer; `none` if your script builds it
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parsers::optimizer(), help_heading = heading::LEARNING))]
     pub optimizer: Option<String>,
-    /// Learning rate
+    /// Set the learning rate
     #[cfg_attr(feature = "clap", arg(long, visible_alias = "lr", value_name = "X", help_heading = heading::LEARNING))]
     pub learning_rate: Option<f64>,
-    /// Betas of Adam and Lion, such as 0.9,0.95
+    /// Set the betas of Adam and Lion, such as 0.9,0.95
     #[cfg_attr(feature = "clap", arg(long, value_name = "X,X", value_parser = parsers::pair, help_heading = heading::LEARNING))]
     pub betas: Option<(f64, f64)>,
-    /// Epsilon of Adam and Adagrad
+    /// Set the epsilon of Adam and Adagrad
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", help_heading = heading::LEARNING))]
     pub eps: Option<f64>,
-    /// Weight decay
+    /// Set the weight decay
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", help_heading = heading::LEARNING))]
     pub weight_decay: Option<f64>,
     /// Let DeepSpeed build this learning rate scheduler; `none` if your script builds it
@@ -161,7 +161,7 @@ pub struct Wishes {
     /// Set the number of steps until the learning rate peaks
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::LEARNING))]
     pub warmup_steps: Option<NonZeroU64>,
-    /// Total training steps
+    /// Set the total number of training steps
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = heading::LEARNING))]
     pub total_steps: Option<NonZeroU64>,
     /// Choose how the learning rate rises [DeepSpeed's default: log]
@@ -235,7 +235,7 @@ pub enum WishProblem {
         KnobKind::Elements => "a number of elements",
         KnobKind::Count => "a count",
         KnobKind::Flag => "true or false",
-        KnobKind::Share => "a share between 0 and 1",
+        KnobKind::Share => "a fraction between 0 and 1",
     })]
     KnobKind {
         /// The key.

@@ -45,6 +45,16 @@ fn no_key_changes_a_run_unsaid() {
     }
 }
 
+/// What the engine does not use there, the prediction does not use either.
+#[test]
+fn a_key_without_what_it_needs_changes_no_prediction() {
+    let measured: Measured = knowledge("effects/measured.json");
+    for (case, verdict) in measured.judged(&measured.without_needs) {
+        let is_idle = matches!(verdict, Verdict::NoEffect);
+        assert!(is_idle, "{}: {} = {}: {verdict:?}", case.on, case.key, case.value);
+    }
+}
+
 /// Keys that answers name although no run of the sweep changes, and what it takes for them to act.
 const NEEDS_MORE: [(&str, &str); 6] = [
     ("activation_checkpointing.cpu_checkpointing", "a model that calls `deepspeed.checkpointing`"),

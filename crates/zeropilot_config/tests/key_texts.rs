@@ -1,11 +1,11 @@
 //! The texts about keys are complete, name nothing that does not exist, and cite places that the
 //! engine has.
 
-use std::path::{Path, PathBuf};
-
-use zeropilot_config::keys::{self, KeyText, NoCost, Presence, Takes, Unit, Words};
+use serde::Deserialize;
+use serde_json::Value;
+use zeropilot_config::keys::{self, Claim, KeyText, NoCost, Presence, Takes, Unit, Words};
 use zeropilot_config::schema::{EngineVersion, FieldType};
-use zeropilot_oracle::home;
+use zeropilot_oracle::engine_code;
 
 #[test]
 fn no_key_of_the_newest_engine_is_without_its_text() {
@@ -95,6 +95,141 @@ fn units_agree_with_the_types_in_the_schema() {
     }
 }
 
+/// A key that is needed exists, and takes each value that is named.
+#[test]
+fn every_need_is_a_value_that_the_schema_allows() {
+    let schema = EngineVersion::NEWEST.schema();
+    for (path, text) in keys::all() {
+        for (key, values) in &text.needs {
+            let Presence::Read(facts) = keys::presence(schema, key) else {
+                panic!("{path} needs {key}, which DeepSpeed does not read")
+            };
+            assert_ne!(key, path);
+            assert!(!values.is_empty(), "{path}: no value of {key}");
+            let Takes::Typed(kind, _) = facts.takes else { continue };
+            let kind = match kind {
+                FieldType::Optional(inner) => inner.as_ref(),
+                kind => kind,
+            };
+            let fits = |value: &Value| match (kind, value) {
+                (FieldType::Bool, value) => value.is_boolean(),
+                (FieldType::IntEnum(all), value) => all.iter().any(|one| value == one),
+                (FieldType::StrEnum(all) | FieldType::Literal(all), Value::String(value)) => {
+                    all.contains(value)
+                }
+                (FieldType::Int | FieldType::Float, value) => value.is_number(),
+                (FieldType::Str, value) => value.is_string(),
+                _ => false,
+            };
+            assert!(values.iter().all(fits), "{path} needs {key} {values:?}, a {kind:?}");
+        }
+    }
+}
+
+/// `knowledge/effects/measured.json`, as far as it is compared with the texts.
+#[derive(Deserialize)]
+struct Measured {
+    baselines: Vec<Baseline>,
+    cases: Vec<Case>,
+    without_needs: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Baseline {
+    name: String,
+    config: Value,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    on: String,
+    key: String,
+    #[serde(default)]
+    same: bool,
+    refused: Option<String>,
+}
+
+impl Measured {
+    fn read() -> Measured {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../knowledge/effects/measured.json");
+        let text = std::fs::read_to_string(path).expect("a file");
+        serde_json::from_str(&text).expect("measured runs")
+    }
+
+    /// The needs of a case's key that its baseline lacks.
+    fn lacking(&self, case: &Case) -> Vec<&'static str> {
+        let Some(text) = keys::text(&case.key) else { return Vec::new() };
+        let on = self.baselines.iter().find(|baseline| baseline.name == case.on).expect("named");
+        let lacks =
+            |(key, values): &(&String, &Vec<Value>)| !values.contains(&value_of(&on.config, key));
+        text.needs.iter().filter(lacks).map(|(key, _)| key.as_str()).collect()
+    }
+}
+
+/// The value of a key in a config, or its default.
+fn value_of(config: &Value, path: &str) -> Value {
+    match config.pointer(&format!("/{}", path.replace('.', "/"))) {
+        Some(value) => value.clone(),
+        None => match keys::presence(EngineVersion::NEWEST.schema(), path) {
+            Presence::Read(facts) => serde_json::to_value(&facts.default).expect("a default"),
+            _ => Value::Null,
+        },
+    }
+}
+
+/// On real ranks, a key without what it needs leaves every byte and every call as they were.
+#[test]
+fn a_key_without_what_it_needs_changes_nothing() {
+    let measured = Measured::read();
+    for case in measured.cases.iter().chain(&measured.without_needs) {
+        let lacking = measured.lacking(case);
+        let where_it_ran = format!("{} on {}: lacks {lacking:?}", case.key, case.on);
+        assert!(lacking.is_empty() || case.same, "{where_it_ran}: {:?}", case.refused);
+    }
+    for case in &measured.without_needs {
+        assert!(!measured.lacking(case).is_empty(), "{} on {} lacks nothing", case.key, case.on);
+    }
+}
+
+/// A text says "read in source" of exactly what no recorded run shows.
+#[test]
+fn what_no_run_shows_is_called_unmeasured() {
+    let measured = Measured::read();
+    let is_about = |case: &Case, path: &str| {
+        let inside = case.key.strip_prefix(path);
+        inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let mut wrong = Vec::new();
+    for (path, text) in keys::all() {
+        let is_run = |case: &&Case| {
+            is_about(case, path) && case.refused.is_none() && measured.lacking(case).is_empty()
+        };
+        let mut runs = measured.cases.iter().filter(is_run).peekable();
+        // Two ranks of one machine show nothing of what happens between nodes.
+        let has_run = runs.peek().is_some() && !text.several_nodes;
+        let unchanged = has_run && runs.all(|case| case.same);
+        if unchanged != text.unchanged {
+            wrong.push(format!("{path}: unchanged {unchanged}"));
+        }
+        let is_shown = |need: &String| {
+            let mut cases = measured.cases.iter().chain(&measured.without_needs);
+            cases
+                .any(|case| is_about(case, path) && measured.lacking(case).contains(&need.as_str()))
+        };
+        let mut unmeasured = Vec::new();
+        if !has_run {
+            unmeasured.push(Claim::Effect);
+        }
+        if !text.needs.keys().all(is_shown) {
+            unmeasured.push(Claim::Needs);
+        }
+        if unmeasured != text.unmeasured {
+            wrong.push(format!("{path}: {unmeasured:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// A key that replaced another must not be called unread, and one that goes nowhere must be.
 #[test]
 fn a_deprecated_key_whose_value_is_dropped_is_called_unread() {
@@ -109,8 +244,7 @@ fn a_deprecated_key_whose_value_is_dropped_is_called_unread() {
 
 #[test]
 fn every_source_is_there_in_the_engine() {
-    let Some(home) = home() else { return };
-    let engine = package(&home.join("engine"));
+    let Some(engine) = engine_code() else { return };
     for (path, text) in keys::all() {
         for source in text.source.iter().filter(|source| !source.starts_with("https://")) {
             let (file, symbol) = source.split_once(": ").expect("file: symbol");
@@ -120,13 +254,4 @@ fn every_source_is_there_in_the_engine() {
             assert!(code.contains(symbol), "{path}: no `{symbol}` in {file}");
         }
     }
-}
-
-/// The engine's package in a virtual environment.
-fn package(environment: &Path) -> PathBuf {
-    let library = std::fs::read_dir(environment.join("lib")).expect("a virtual environment");
-    library
-        .map(|entry| entry.expect("an entry").path().join("site-packages/deepspeed"))
-        .find(|package| package.is_dir())
-        .expect("the engine is installed")
 }

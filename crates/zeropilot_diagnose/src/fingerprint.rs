@@ -37,6 +37,8 @@ pub enum Meaning {
     CudaError,
     /// The model hub rejects requests or fails.
     HubUnavailable,
+    /// The program asked for input, and there is none.
+    NoInput,
     /// A data worker of a rank was killed.
     WorkerKilled,
     /// The ranks cannot meet: the port is taken, or the host is not known.

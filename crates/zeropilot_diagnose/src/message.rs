@@ -163,7 +163,11 @@ fn before(text: &str, behind: &str) -> Option<u64> {
     size(number, unit)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes of memory")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers are memory sizes"
+)]
 fn size(number: &str, unit: &str) -> Option<u64> {
     let shift = match unit.trim_end_matches(|c: char| !c.is_ascii_alphabetic()) {
         "bytes" => 0,

@@ -71,8 +71,7 @@ fn python(
         found.push(Finding::new("no-python", Severity::Error, &words::NO_PYTHON));
         return;
     };
-    let front_end = circumstances.report.map(|report| report.front_end);
-    for (package, reason, command) in required(front_end) {
+    for (package, reason, command) in required(circumstances.report) {
         let versions: Vec<&str> =
             python.all(package).map(|package| package.version.as_str()).collect();
         match versions.as_slice() {
@@ -106,13 +105,17 @@ fn python(
 type Required = (&'static str, Text, &'static str);
 
 /// The packages a run imports, why, and how they are installed.
-fn required(front_end: Option<FrontEnd>) -> Vec<Required> {
-    let mut required: Vec<Required> = vec![
-        (
-            "deepspeed",
-            Text::new("DeepSpeed reads the config.", "这份配置由 DeepSpeed 读取。"),
-            "pip install deepspeed",
+fn required(report: Option<&Report>) -> Vec<Required> {
+    let front_end = report.map(|report| report.front_end);
+    let reason = match report {
+        Some(_) => Text::new("DeepSpeed reads the config.", "这份配置由 DeepSpeed 读取。"),
+        None => Text::new(
+            "Training with DeepSpeed imports this package.",
+            "用 DeepSpeed 训练时要导入这个包。",
         ),
+    };
+    let mut required: Vec<Required> = vec![
+        ("deepspeed", reason, "pip install deepspeed"),
         (
             "torch",
             Text::new("DeepSpeed runs on PyTorch.", "DeepSpeed 依赖 PyTorch。"),

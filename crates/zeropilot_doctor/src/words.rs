@@ -30,14 +30,14 @@ pub(crate) static NO_PYTHON: Wording = wording(
 pub(crate) static NO_PACKAGE: Wording = wording(
     ("`{package}` is not installed for {python}", "{python} 里没有安装 `{package}`"),
     ("{reason}", "{reason}"),
-    ("install the package in this environment", "在该环境中安装这个包"),
+    ("install `{package}` in this environment", "在该环境中安装 `{package}`"),
 );
 
 pub(crate) static SEVERAL_VERSIONS: Wording = wording(
     ("`{package}` is installed several times: {versions}", "`{package}` 装了多个版本：{versions}"),
     (
-        "The order of directories determines which version Python imports, and an incomplete upgrade causes confusing errors.",
-        "Python 导入哪个版本取决于目录顺序；升级到一半的环境会出现难以解释的错误。",
+        "The order of directories on Python's search path determines which version Python imports. An incomplete upgrade causes confusing errors.",
+        "Python 导入哪个版本取决于搜索路径的目录顺序；升级到一半的环境会出现难以解释的错误。",
     ),
     ("uninstall all versions, then install the one you want", "全部卸载，再安装需要的版本"),
 );
@@ -47,7 +47,10 @@ pub(crate) static NEAREST_ENGINE: Wording = wording(
         "zeropilot has no data for DeepSpeed {version} and uses the nearest version, {nearest}",
         "zeropilot 没有 DeepSpeed {version} 的数据，按最接近的 {nearest} 判断",
     ),
-    ("Keys and defaults can differ between the two versions.", "两个版本的键和默认值可能不同。"),
+    (
+        "Keys and defaults can differ between DeepSpeed {version} and {nearest}.",
+        "DeepSpeed {version} 与 {nearest} 的键和默认值可能不同。",
+    ),
     (
         "read the release notes of the installed version if a finding looks wrong",
         "如果某个问题看起来不对，请查看已安装版本的发布说明",
@@ -60,7 +63,10 @@ pub(crate) static CPU_TORCH: Wording = wording(
         "This machine has {count} GPUs, but PyTorch cannot use any of them.",
         "本机有 {count} 张卡，但 PyTorch 一张也用不了。",
     ),
-    ("install a build for your driver's CUDA version", "安装与驱动的 CUDA 版本匹配的 PyTorch"),
+    (
+        "install a PyTorch build for your driver's CUDA version",
+        "安装与驱动的 CUDA 版本匹配的 PyTorch",
+    ),
 );
 
 pub(crate) static CONFIG_REFUSED: Wording = wording(
@@ -103,7 +109,7 @@ pub(crate) static NO_NVCC: Wording = wording(
         "配置里的 `{optimizer}` 会使用 DeepSpeed 的融合算子，启动时用 nvcc 编译。",
     ),
     (
-        "install the CUDA toolkit of PyTorch's CUDA version and set CUDA_HOME, or set `\"torch_adam\": true` in `optimizer.params`",
+        "install the CUDA toolkit that matches PyTorch's CUDA version and set CUDA_HOME, or set `\"torch_adam\": true` in `optimizer.params`",
         "安装与 PyTorch 的 CUDA 版本一致的 CUDA toolkit 并设置 CUDA_HOME，或在 `optimizer.params` 里写 `\"torch_adam\": true`",
     ),
 );
@@ -121,16 +127,16 @@ pub(crate) static NO_DRIVER: Wording = wording(
     ("no working NVIDIA driver: {reason}", "没有可用的 NVIDIA 驱动：{reason}"),
     (
         "Without a driver, zeropilot cannot list the GPUs, and PyTorch cannot use them.",
-        "没有驱动，zeropilot 无法列出 GPU，PyTorch 也无法使用 GPU。",
+        "没有驱动，zeropilot 无法列出本机的卡，PyTorch 也无法使用这些卡。",
     ),
     (
-        "run this command on the training machine; start a container with --gpus all",
-        "请在训练机上运行此命令；容器要加 --gpus all 启动",
+        "run this command on the training machine; if you use a container, start it with --gpus all",
+        "请在训练机上运行此命令；使用容器时，启动容器要加 --gpus all",
     ),
 );
 
 pub(crate) static NO_GPU: Wording = wording(
-    ("the driver lists no GPU", "驱动没有列出任何 GPU"),
+    ("the driver lists no GPU", "驱动没有列出任何卡"),
     ("This machine cannot train on GPUs.", "本机无法用 GPU 训练。"),
     ("run this command on the training machine", "请在训练机上运行此命令"),
 );
@@ -142,32 +148,32 @@ pub(crate) static HIDDEN_GPUS: Wording = wording(
     ),
     (
         "A run started from this shell uses only the visible GPUs.",
-        "从这个终端启动的训练只能用可见的 GPU。",
+        "从这个终端启动的训练只能用可见的卡。",
     ),
-    ("unset the variable to use all GPUs", "要用全部 GPU，请取消设置该环境变量"),
+    ("unset CUDA_VISIBLE_DEVICES to use all GPUs", "要用全部的卡，请取消设置 CUDA_VISIBLE_DEVICES"),
 );
 
 pub(crate) static UNKNOWN_GPU: Wording = wording(
     (
-        "CUDA_VISIBLE_DEVICES={value} lists `{entry}`, which does not exist; only {seen} of {count} GPUs are visible",
+        "in CUDA_VISIBLE_DEVICES={value}, `{entry}` does not exist: only {seen} of {count} GPUs are visible",
         "CUDA_VISIBLE_DEVICES={value} 里的 `{entry}` 不存在；{count} 张卡中只有 {seen} 张可见",
     ),
     (
-        "CUDA silently stops reading the list at the first GPU that does not exist.",
-        "CUDA 读到列表中第一个不存在的 GPU 就不再往后读，且没有任何提示。",
+        "CUDA silently stops reading CUDA_VISIBLE_DEVICES at the first GPU that does not exist.",
+        "CUDA 读到 CUDA_VISIBLE_DEVICES 中第一张不存在的卡就不再往后读，且没有任何提示。",
     ),
-    ("correct the list", "改正这个列表"),
+    ("correct the list in CUDA_VISIBLE_DEVICES", "改正 CUDA_VISIBLE_DEVICES 里的列表"),
 );
 
 pub(crate) static DIFFERENT_GPUS: Wording = wording(
     ("the GPU models differ: {names}", "GPU 型号不一致：{names}"),
     (
         "ZeRO gives every rank the same share, so the GPU with the least memory and the slowest GPU set the limits.",
-        "ZeRO 给每个 rank 分配的份额相同，因此上限取决于显存最小的 GPU 和速度最慢的 GPU。",
+        "ZeRO 给每个 rank 分配的份额相同，因此上限取决于显存最小的卡和速度最慢的卡。",
     ),
     (
-        "select GPUs of one model with CUDA_VISIBLE_DEVICES",
-        "用 CUDA_VISIBLE_DEVICES 选出型号相同的 GPU",
+        "select GPUs of the same type with CUDA_VISIBLE_DEVICES",
+        "用 CUDA_VISIBLE_DEVICES 选出型号相同的卡",
     ),
 );
 
@@ -177,7 +183,7 @@ pub(crate) static LITTLE_RAM: Wording = wording(
         "主机内存只有 {have}，而 {ranks} 个 rank 大约需要 {need}",
     ),
     (
-        "Offloaded states are in host memory; when host memory is full, the system kills the run (OOM killer).",
+        "Offloaded model states are in host memory; when host memory is full, the system kills the run (OOM killer).",
         "卸载的模型状态放在主机内存里，主机内存耗尽时系统会杀掉训练（OOM killer）。",
     ),
     (
@@ -202,9 +208,9 @@ pub(crate) static MEMLOCK: Wording = wording(
 );
 
 pub(crate) static SMALL_SHM: Wording = wording(
-    ("/dev/shm has only {size}", "/dev/shm 只有 {size}"),
+    ("/dev/shm has a size of only {size}", "/dev/shm 只有 {size}"),
     (
-        "NCCL and data loader workers share memory in /dev/shm. If it is too small, the run hangs or fails with a bus error.",
+        "NCCL and data loader workers use shared memory in /dev/shm. If /dev/shm is too small, the run hangs or fails with a bus error.",
         "NCCL 和 DataLoader 的 worker 都用 /dev/shm 做共享内存，太小会出现 bus error 或卡住。",
     ),
     (
@@ -228,8 +234,8 @@ pub(crate) static FEW_FILES: Wording = wording(
 pub(crate) static NO_PATH: Wording = wording(
     ("`nvme_path` {path} {problem}", "`nvme_path` {path} {problem}"),
     (
-        "DeepSpeed creates its swap files in this directory and exits with an error if it cannot.",
-        "DeepSpeed 要在这个目录里创建卸载用的文件，创建失败就报错退出。",
+        "DeepSpeed creates its swap files in `nvme_path` and exits with an error if it cannot.",
+        "DeepSpeed 要在 `nvme_path` 里创建卸载用的文件，创建失败就报错退出。",
     ),
     (
         "create the directory, or give the training user write permission",
@@ -246,7 +252,7 @@ pub(crate) static SLOW_DISK: Wording = wording(
 pub(crate) static FULL_DISK: Wording = wording(
     ("`nvme_path` {path} has only {free} of free space", "`nvme_path` {path} 只剩 {free} 空间"),
     (
-        "Optimizer states alone need 12 bytes per parameter of a rank: {free} is enough for {parameters} parameters.",
+        "Optimizer states alone need 12 bytes for each parameter that a rank updates: {free} is enough for {parameters} parameters.",
         "仅优化器状态一项，每个 rank 负责的每个参数就占 12 字节：{free} 只够 {parameters} 个参数。",
     ),
     ("free disk space, or choose another disk", "清理磁盘空间，或换一块盘"),
@@ -254,7 +260,7 @@ pub(crate) static FULL_DISK: Wording = wording(
 
 pub(crate) static STALE_LOCK: Wording = wording(
     (
-        "the lock {path} of PyTorch's extension cache is {minutes} minutes old, and no local process holds it",
+        "the lock {path} in PyTorch's extension cache is {minutes} minutes old, and no local process holds it",
         "PyTorch 扩展缓存的锁 {path} 已存在 {minutes} 分钟，本机没有进程持有它",
     ),
     (
@@ -276,11 +282,11 @@ pub(crate) static KNOWN_DEFECTS: Wording = wording(
         "已安装的版本有 {count} 个已知缺陷，可能影响训练",
     ),
     (
-        "Whether these defects affect a job depends on its config and script: {ids}.",
-        "是否受影响取决于配置和脚本：{ids}。",
+        "Whether the defects {ids} affect a job depends on its config and script.",
+        "缺陷 {ids} 是否有影响，取决于配置和脚本。",
     ),
     (
-        "pass a config to see which defects apply, or read about one: `zeropilot advisories {first}`",
+        "pass a config to see which defects apply, or run `zeropilot advisories {first}` to read about one of them",
         "指定配置，即可查看其中哪些与它有关；也可以逐个查看：`zeropilot advisories {first}`",
     ),
 );

@@ -15,6 +15,8 @@ pub struct Given {
     pub dictionary: Option<Place>,
     /// Who reads the config, where the launch shows it.
     pub front_end: Option<FrontEnd>,
+    /// Whether only the name of an option shows that, and no file.
+    pub is_reader_an_option: bool,
     /// Whether the training script opens the config itself: what it hands on from there does not show who reads it.
     pub is_reader_hidden: bool,
     /// Arguments whose values are known, the later ones counting.

@@ -1,6 +1,6 @@
 //! A dictionary in a Python script as the JSON it would be, every byte in its place.
 
-use tree_sitter::{Node, Parser};
+use tree_sitter::{Node, Parser, Tree};
 use zeropilot_config::syntax::Span;
 
 use crate::python_reader::{DEEPEST, named};
@@ -8,14 +8,55 @@ use crate::python_reader::{DEEPEST, named};
 /// The script with everything blank but one dictionary, and that as JSON, every byte in its place.
 /// `None` if something in it is not written out, or stands there twice.
 pub fn as_json(text: &str, place: Span) -> Option<String> {
-    let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_python::LANGUAGE.into()).ok()?;
-    let tree = parser.parse(text, None)?;
+    let tree = parsed(text)?;
     let node = tree.root_node().descendant_for_byte_range(place.start, place.end)?;
     let mut bytes: Vec<u8> =
         text.bytes().map(|byte| if byte == b'\n' || byte == b'\r' { byte } else { b' ' }).collect();
     copy(text, node, &mut bytes, 0)?;
     String::from_utf8(bytes).ok()
+}
+
+/// A member of a dictionary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    /// What it is, as a command line would give it, or as the script writes it where it is not written out.
+    pub(crate) value: String,
+    pub(crate) is_written_out: bool,
+    pub(crate) span: Span,
+}
+
+/// The members of a dictionary, without those that are `None`; `**` is the name of what is brought from elsewhere.
+pub(crate) fn members(text: &str, place: Span) -> Option<Vec<Member>> {
+    let tree = parsed(text)?;
+    let node = tree.root_node().descendant_for_byte_range(place.start, place.end)?;
+    let is_dictionary = node.kind() == "dictionary";
+    let items = named(node).filter(|item| is_dictionary && item.kind() != "comment");
+    let member = |item: Node<'_>| {
+        let field = |name| item.child_by_field_name(name);
+        let name = field("key").filter(|key| key.kind() == "string");
+        let name =
+            name.map(|key| text.get(key.byte_range()).unwrap_or("").trim_matches(['"', '\'']));
+        let value = field("value").unwrap_or(item);
+        let written = text.get(value.byte_range()).unwrap_or("");
+        let is_written_out = match value.kind() {
+            "string" => written.starts_with(['"', '\'']) && !written.contains('\\'),
+            kind => matches!(kind, "integer" | "float" | "true" | "false"),
+        };
+        (value.kind() != "none").then(|| Member {
+            name: name.unwrap_or("**").to_owned(),
+            value: written.trim_matches(['"', '\'']).to_owned(),
+            is_written_out,
+            span: Span::new(item.start_byte(), item.end_byte()),
+        })
+    };
+    is_dictionary.then(|| items.filter_map(member).collect())
+}
+
+fn parsed(text: &str) -> Option<Tree> {
+    let mut parser = Parser::new();
+    parser.set_language(&tree_sitter_python::LANGUAGE.into()).ok()?;
+    parser.parse(text, None)
 }
 
 fn copy(text: &str, node: Node<'_>, bytes: &mut [u8], depth: usize) -> Option<()> {
@@ -87,6 +128,16 @@ mod tests {
     use super::*;
     use crate::python::Value;
     use crate::python_reader::read;
+
+    #[test]
+    fn members_are_read_one_by_one() {
+        let text = "f({'a': \"b\", 'c': g(1), 'd': None, **e})";
+        let Value::Dict(place) = read(text).calls[0].positional[0].0 else { panic!("{text}") };
+        let found = members(text, place).expect("members");
+        let found: Vec<_> =
+            found.iter().map(|it| (&*it.name, &*it.value, it.is_written_out)).collect();
+        assert_eq!(found, [("a", "b", true), ("c", "g(1)", false), ("**", "**e", false)]);
+    }
 
     #[test]
     fn a_dictionary_becomes_json_in_its_place() {

@@ -107,7 +107,16 @@ pub(crate) fn script_directory(substitution: &str, script: &str) -> Option<Strin
         .replace("$(realpath $0)", "$0")
         .replace("-- ", "");
     let words: Vec<&str> = plain.split_whitespace().collect();
-    let plain = words.join(" ").replace("$( ", "$(").replace(" )", ")");
+    let plain = words.join(" ").replace("$( ", "$(").replace(" )", ")").replace(" ;", ";");
+    // `cd $(dirname $0)/.. && pwd` goes on from there.
+    let (plain, from_there) = match plain.split_once("$(dirname $0)/") {
+        Some((before, after)) => {
+            let end = after.find([' ', ';', ')'])?;
+            let (path, after) = after.split_at(end);
+            (format!("{before}$(dirname $0){after}"), path.to_owned())
+        }
+        None => (plain, String::new()),
+    };
     let asks = matches!(
         plain.as_str(),
         "$(dirname $0)"
@@ -115,10 +124,17 @@ pub(crate) fn script_directory(substitution: &str, script: &str) -> Option<Strin
             | "$(cd $(dirname $0); pwd)"
             | "$(cd $(dirname $0) && pwd -P)"
             | "$(cd $(dirname $0) &> /dev/null && pwd)"
+            | "$(cd $(dirname $0) >& /dev/null && pwd)"
+            | "$(cd $(dirname $0) && pwd -L)"
             | "$(cd $(dirname $0) >/dev/null 2>&1 && pwd)"
     );
     let parent = Path::new(script).parent()?.to_str()?;
-    asks.then(|| if parent.is_empty() { ".".to_owned() } else { parent.to_owned() })
+    let is_plain = !from_there.contains(['$', '`', '*', '?', '~']);
+    let here = match joined(parent, &from_there) {
+        here if here.is_empty() => ".".to_owned(),
+        here => here,
+    };
+    (asks && is_plain).then_some(here)
 }
 
 /// A path below a directory, without `.` and `..` where they can be left out.

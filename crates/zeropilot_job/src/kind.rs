@@ -147,7 +147,11 @@ impl FileKind {
 
 /// Whether the text names what only configs have and nothing that only other files have.
 fn is_plainly_config(text: &str) -> bool {
-    let has = |key: &str| text.contains(&format!("\"{key}\""));
+    let has = |key: &str| {
+        // As a key: a baseline names keys as values.
+        let is_key = |after: &str| after.trim_start().starts_with(':');
+        text.split(&format!("\"{key}\"")).skip(1).any(is_key)
+    };
     has("zero_optimization")
         && !has("model_type")
         && !has("architectures")
@@ -168,6 +172,11 @@ mod tests {
                 "trainer_state.json",
                 r#"{"log_history": [], "train_batch_size": 8}"#,
                 FileKind::BesideModel,
+            ),
+            (
+                "baseline.json",
+                r#"{"version": 1, "findings": [{"file": "ds.json", "rule": "Z01", "key": "zero_optimization"}]}"#,
+                FileKind::Other,
             ),
             ("package.json", r#"{"name": "page", "version": "1"}"#, FileKind::Other),
             (

@@ -1,5 +1,6 @@
 //! A training run that a script starts: its launcher, its options, the program and what that is told.
 
+use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::syntax::Span;
 
 use crate::arguments::{ACCELERATE_SECTION, Given};
@@ -11,6 +12,8 @@ use crate::python::PythonScript;
 use crate::script::Files;
 use crate::shell::{Assignment, Command, Word};
 use crate::training;
+use crate::trl;
+use crate::unread;
 
 /// A training run that a script starts.
 #[derive(Debug)]
@@ -40,6 +43,8 @@ pub struct Launch {
     pub distributed_type: Option<Said>,
     /// The training script, where it could be read.
     pub script: Option<PythonScript>,
+    /// The framework of the program, where zeropilot knows it by name and does not read its arguments.
+    pub unread: Option<&'static str>,
     /// Whether the script makes the config before; `None` if the config has no name that is known.
     pub made: Option<Made>,
     /// What the script writes into the config before, where it has that in full.
@@ -56,9 +61,10 @@ pub(super) fn from_command(
     exported: &[Assignment],
     files: Files<'_>,
 ) -> Option<Launch> {
-    let (launcher, rest) = launcher(&command.words)?;
-    let starts_itself =
-        matches!(launcher, Launcher::LlamaFactory | Launcher::Swift | Launcher::Axolotl);
+    let by_trl = trl::launch_words(&command.words, files);
+    let words = by_trl.as_deref().unwrap_or(&command.words);
+    let (launcher, rest) = launcher(words)?;
+    let starts_itself = launcher.has_own_arguments();
     let program = match launcher {
         _ if starts_itself => 0,
         // It starts nothing but training programs.
@@ -68,9 +74,9 @@ pub(super) fn from_command(
     let (own, script) = rest.split_at(program.min(rest.len()));
     let directory = &command.directory;
     let named = script.first().filter(|_| !starts_itself).and_then(|word| word.text.as_deref());
-    let program = named.map(|name| match name.ends_with(".py") {
+    let program = named.map(|name| match name.ends_with(".py") && by_trl.is_none() {
         true => directory.join(name),
-        false => name.to_owned(),
+        false => trl::script_of(name).unwrap_or_else(|| name.to_owned()),
     });
     let mut launch = Launch {
         launcher,
@@ -85,7 +91,8 @@ pub(super) fn from_command(
         distributed_type: None,
         script: None,
         is_repeated: command.words.first().is_some_and(|first| is_repeating(first.text.as_deref())),
-        words: command.words.clone(),
+        words: words.to_vec(),
+        unread: None,
         made: None,
         config_text: None,
         config_word: None,
@@ -104,6 +111,9 @@ pub(super) fn from_command(
     }
     launch.line.clone_from(&launch.given.values);
     training::read_program(&mut launch, files);
+    let is_open = launch.given.front_end.is_none_or(|front_end| front_end == FrontEnd::DeepSpeed);
+    launch.unread =
+        is_open.then(|| unread::framework(words, files)).flatten().filter(|_| !starts_itself);
     launch.world = launch.count(exported, &|name| files(&directory.join(name)));
     if let Some(name) = launch.given.config.as_mut().and_then(|config| config.text.as_mut()) {
         launch.config_word = Some(name.clone());
@@ -130,6 +140,44 @@ impl Launch {
     /// A launcher option with one of these names that is written at all.
     pub fn has_option(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.option(name).is_some())
+    }
+
+    /// Words that only the run knows and that are no value of an option: options may be among them.
+    pub fn open_words(&self) -> usize {
+        Self::open_words_of(&self.words).count()
+    }
+
+    /// The same, of these words.
+    pub(crate) fn open_words_of(all: &[Word]) -> impl Iterator<Item = &Word> {
+        let is_option = |text: &str| text.starts_with('-') && !text.contains('=');
+        let is_value = move |index: usize| {
+            let before = index.checked_sub(1).and_then(|before| all.get(before));
+            before.and_then(|it| it.text.as_deref()).is_some_and(is_option)
+        };
+        let is_open = |word: &Word| word.text.is_none() && word.option.is_none();
+        let words = all.iter().enumerate();
+        words.filter(move |(index, word)| is_open(word) && !is_value(*index)).map(|(_, word)| word)
+    }
+
+    /// The words that the program gets, where its name is written.
+    pub fn program_words(&self) -> Option<&[Word]> {
+        let program = self.program.as_deref()?;
+        let is_it = |word: &Word| {
+            word.text.as_deref().is_some_and(|text| {
+                text == program
+                    || self.path(text) == program
+                    || trl::script_of(text).is_some_and(|script| script == program)
+            })
+        };
+        self.words.get(self.words.iter().position(is_it)? + 1..)
+    }
+
+    /// Whether all options of the program are written out: it has some, and only values of them may be unknown. A word
+    /// at the end, such as `$MORE`, may be options behind a switch.
+    pub fn is_written_out(&self) -> bool {
+        let last = self.program_words().and_then(<[Word]>::last);
+        let is_option = |word: &Word| word.text.is_some() || word.option.is_some();
+        self.open_words() == 0 && last.is_some_and(is_option)
     }
 
     /// Whether DeepSpeed is asked for by what has no file: a preset of ms-swift, or fields of accelerate's own.
@@ -160,8 +208,6 @@ impl Launch {
 
 #[cfg(test)]
 mod tests {
-    use zeropilot_config::front_end::FrontEnd;
-
     use super::*;
 
     fn first(text: &str) -> Launch {

@@ -22,6 +22,11 @@ pub enum Launcher {
 }
 
 impl Launcher {
+    /// Whether its own arguments say how to train.
+    pub(crate) fn has_own_arguments(self) -> bool {
+        matches!(self, Self::LlamaFactory | Self::Swift | Self::Axolotl)
+    }
+
     /// Its name as typed.
     pub fn name(self) -> &'static str {
         match self {
@@ -52,6 +57,7 @@ pub(super) fn launcher(words: &[Word]) -> Option<(Launcher, &[Word])> {
             (Some("-m"), Some("torch.distributed.run" | "torch.distributed.launch")) => {
                 (Launcher::Torchrun, after(3))
             }
+            (Some("-m"), Some("accelerate.commands.launch")) => (Launcher::Accelerate, after(3)),
             // What hands a job to a cluster takes its command after two dashes.
             _ => handed_over(after(1)).unwrap_or((Launcher::Python, after(1))),
         },
@@ -81,7 +87,7 @@ fn handed_over(words: &[Word]) -> Option<(Launcher, &[Word])> {
     launcher(&words[dashes + 1..])
 }
 
-fn is_python(name: &str) -> bool {
+pub(super) fn is_python(name: &str) -> bool {
     name.strip_prefix("python").is_some_and(|rest| {
         rest.chars().all(|character| character.is_ascii_digit() || character == '.')
     })
@@ -108,7 +114,9 @@ pub(super) fn unknown_program(words: &[Word]) -> Option<usize> {
         word.text.as_deref().is_some_and(|text| text.starts_with('-') && !text.contains('='))
     };
     let is_program = |(index, word): (usize, &Word)| {
-        word.text.is_none() && !(index > 0 && takes_value(&words[index - 1]))
+        word.text.is_none()
+            && word.option.is_none()
+            && !(index > 0 && takes_value(&words[index - 1]))
     };
     words.iter().enumerate().position(is_program)
 }
@@ -119,12 +127,18 @@ pub(super) fn flags(words: &[Word]) -> Vec<(String, Word)> {
     let mut index = 0;
     while let Some(word) = words.get(index) {
         index += 1;
-        let Some(text) = word.text.as_deref() else { continue };
+        let Some(text) = word.text.as_deref() else {
+            if let Some(name) = &word.option {
+                let value = Word { text: None, option: None, span: word.span };
+                found.push((name.replace('-', "_"), value));
+            }
+            continue;
+        };
         let Some(name) = text.strip_prefix('-').map(|name| name.trim_start_matches('-')) else {
             continue;
         };
         if let Some((name, value)) = name.split_once('=') {
-            let value = Word { text: Some(value.to_owned()), span: word.span };
+            let value = Word { text: Some(value.to_owned()), option: None, span: word.span };
             found.push((name.replace('-', "_"), value));
             continue;
         }
@@ -139,7 +153,10 @@ pub(super) fn flags(words: &[Word]) -> Vec<(String, Word)> {
                 index += 1;
                 found.push((name, value.clone()));
             }
-            None => found.push((name, Word { text: Some(String::new()), span: word.span })),
+            None => {
+                let nothing = Some(String::new());
+                found.push((name, Word { text: nothing, option: None, span: word.span }));
+            }
         }
     }
     found

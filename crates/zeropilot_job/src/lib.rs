@@ -56,6 +56,10 @@ mod script;
 #[cfg(feature = "scripts")]
 mod shell;
 #[cfg(feature = "scripts")]
+mod shell_array;
+#[cfg(feature = "scripts")]
+mod shell_test;
+#[cfg(feature = "scripts")]
 mod slurm;
 mod task;
 #[cfg(feature = "scripts")]
@@ -63,6 +67,10 @@ mod told;
 #[cfg(feature = "scripts")]
 mod training;
 mod training_job;
+#[cfg(feature = "scripts")]
+mod trl;
+#[cfg(feature = "scripts")]
+mod unread;
 #[cfg(feature = "yaml")]
 mod yaml;
 
@@ -99,5 +107,7 @@ pub use python::{
 pub use script::{Files, LaunchScript, read};
 #[cfg(feature = "scripts")]
 pub use shell::{Assignment, Outside, Word};
-pub use task::{JobTask, JobVllm};
-pub use training_job::{ConfigContent, Direction, JobConfig, NotModelled, TiledLoss, TrainingJob};
+pub use task::{JobReuse, JobTask, JobVllm};
+pub use training_job::{
+    ConfigContent, Direction, FrozenParts, JobConfig, NotModelled, TiledLoss, TrainingJob,
+};

@@ -10,7 +10,8 @@ pub fn with_value(line: &str, field: &str, now: &str, to: &str) -> Option<String
     spellings.into_iter().find_map(|name| with_value_of(line, &name, now, to))
 }
 
-fn with_value_of(line: &str, name: &str, now: &str, to: &str) -> Option<String> {
+/// The same by the name that the line has for the field.
+pub fn with_value_of(line: &str, name: &str, now: &str, to: &str) -> Option<String> {
     let start = word(line, name)?;
     let rest = &line[start + name.len()..];
     let value = rest.trim_start_matches([' ', '\t', '=', ':', '"', '\'']);
@@ -25,6 +26,17 @@ fn with_value_of(line: &str, name: &str, now: &str, to: &str) -> Option<String> 
         && (token.is_empty() || token == "\\" || token.starts_with("--"));
     let before = line[..start].strip_suffix("--").filter(|_| is_flag)?;
     Some(format!("{}{rest}", before.trim_end_matches(' ')))
+}
+
+/// The line of a key of a whole YAML file, counted from 1, and its value; the last one, as it counts.
+pub fn yaml_value<'t>(text: &'t str, name: &str) -> Option<(usize, &'t str)> {
+    let of = |line: &'t str| {
+        let value = line.strip_prefix(name)?.trim_start().strip_prefix(':')?;
+        let value = value.split(" #").next().unwrap_or_default();
+        Some(value.trim().trim_matches(['"', '\'']))
+    };
+    let lines = text.lines().enumerate().filter_map(|(at, line)| Some((at + 1, of(line)?)));
+    lines.last()
 }
 
 /// The line of a file that names the config of a job, with an argument beside it; `None` if the name is not written out
@@ -114,6 +126,18 @@ mod tests {
         ] {
             assert_eq!(with_value(line, field, now, "2"), None, "{line}");
         }
+    }
+
+    #[test]
+    fn a_key_of_yaml_is_where_it_counts() {
+        let text = "a: 1\nb:\n  off: 2\noff: true # once\noff_too: 3\noff: \"false\"  # no\n";
+        assert_eq!(yaml_value(text, "off"), Some((6, "false")));
+        assert_eq!(yaml_value(text, "c"), None);
+        let line = text.lines().nth(5).expect("a line");
+        assert_eq!(
+            with_value_of(line, "off", "false", "true").as_deref(),
+            Some("off: \"true\"  # no")
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::kind::FileKind;
 use crate::origin::Origin;
 use crate::training_job::{ConfigContent, JobConfig, TrainingJob};
-use crate::{Launch, LaunchScript, Outside, read};
+use crate::{Launch, LaunchScript, Outside, read, trl, unread};
 use zeropilot_config::syntax::LineIndex;
 
 /// A job that was read, and from which file.
@@ -45,8 +45,11 @@ pub enum JobProblem {
     #[error("the file is not a training job")]
     NotAJob(FileKind),
     /// It starts no training with DeepSpeed.
-    #[error("the file starts no training with DeepSpeed")]
+    #[error("the file does not start any training with DeepSpeed")]
     NoLaunch(FileKind),
+    /// It starts a framework that zeropilot knows by name and does not read.
+    #[error("the file starts a framework that is not supported")]
+    Unread(&'static str),
     /// It starts several runs and none is chosen, or one that it does not start.
     #[error("the file does not start the requested run")]
     WhichLaunch {
@@ -56,7 +59,7 @@ pub enum JobProblem {
         launches: Vec<(usize, String)>,
     },
     /// A directory with none or several files that could be meant.
-    #[error("the directory has no job, or several")]
+    #[error("the directory contains no training job, or more than one")]
     Directory(Vec<PathBuf>),
 }
 
@@ -93,7 +96,10 @@ impl Places {
 
     /// Its text.
     pub fn read(&self, name: &str) -> Option<String> {
-        fs::read_to_string(self.find(name)?).ok()
+        match self.find(name) {
+            Some(path) => fs::read_to_string(path).ok(),
+            None => trl::shipped(name),
+        }
     }
 }
 
@@ -148,7 +154,8 @@ pub fn open(path: &Path, launch: Option<usize>) -> Result<OpenedJob, JobProblem>
     let files = |name: &str| places.read(name);
     let mut script = read(&text, &outside, &files);
     let index = chosen(&text, &script, launch, kind)?;
-    let job = TrainingJob::of_launch(&name, &text, &script, &script.launches[index], &files);
+    let mut job = TrainingJob::of_launch(&name, &text, &script, &script.launches[index], &files);
+    unread::note(&mut job, &script.launches[index], (&name, &text));
     let launch = Some(script.launches.swap_remove(index));
     Ok(OpenedJob { kind, job, launch, places })
 }
@@ -162,6 +169,9 @@ fn chosen(
 ) -> Result<usize, JobProblem> {
     let count = script.launches.len();
     match wanted {
+        _ if count == 0 && !script.unread.is_empty() => {
+            return Err(JobProblem::Unread(script.unread[0]));
+        }
         _ if count == 0 => return Err(JobProblem::NoLaunch(kind)),
         None if count == 1 => return Ok(0),
         Some(number) if (1..=count).contains(&number) => return Ok(number - 1),
@@ -198,7 +208,11 @@ fn only_job_in(directory: &Path) -> Result<PathBuf, JobProblem> {
         let found: Vec<PathBuf> = kinds
             .iter()
             .filter(|(path, kind)| {
-                wanted.contains(kind) && !matches!(open(path, None), Err(JobProblem::NoLaunch(_)))
+                wanted.contains(kind)
+                    && !matches!(
+                        open(path, None),
+                        Err(JobProblem::NoLaunch(_) | JobProblem::Unread(_))
+                    )
             })
             .map(|(path, _)| path.clone())
             .collect();

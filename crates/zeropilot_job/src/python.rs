@@ -43,6 +43,18 @@ pub struct Guard {
     pub holds: bool,
 }
 
+impl Guard {
+    /// What is asked without a `not`, and the answer that lets pass.
+    fn plain(&self) -> (&str, bool) {
+        let text = self.condition.trim();
+        let is_joined = text.contains(" and ") || text.contains(" or ");
+        match text.strip_prefix("not ").filter(|_| !is_joined) {
+            Some(question) => (question.trim(), !self.holds),
+            None => (text, self.holds),
+        }
+    }
+}
+
 /// A call.
 #[derive(Debug, Clone)]
 pub struct Call {
@@ -270,6 +282,48 @@ impl PythonScript {
     pub fn is_within(&self, span: Span, entered: &str) -> bool {
         let holds = |block: &&Block| block.span.start < span.start && span.end <= block.span.end;
         self.blocks.iter().filter(holds).any(|block| block.enters.contains(entered))
+    }
+
+    /// Whether one run never makes both of two calls: what is asked on the way to one is asked on the way to the other
+    /// with the opposite answer, and nothing in the loop around them changes it.
+    pub fn are_exclusive(&self, one: &Call, other: &Call) -> bool {
+        let is_opposite = |guard: &Guard| {
+            let (question, holds) = guard.plain();
+            other.guards.iter().map(Guard::plain).any(|it| it == (question, !holds))
+        };
+        let mut opposite = one.guards.iter().filter(|guard| is_opposite(guard));
+        one.scope == other.scope
+            && opposite.any(|guard| {
+                self.is_same_in_loops(&guard.condition, one.span)
+                    && self.is_same_in_loops(&guard.condition, other.span)
+            })
+    }
+
+    /// Whether a condition has one answer in all passes of the loops around a place, as far as it is written.
+    fn is_same_in_loops(&self, condition: &str, place: Span) -> bool {
+        let is_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.');
+        let names: Vec<&str> = condition.split(|letter| !is_name(letter)).collect();
+        let asks = |name: &str| {
+            let is_part = |asked: &str| {
+                asked
+                    .strip_prefix(name)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            names.iter().any(|asked| is_part(asked))
+        };
+        let around = |span: Span| span.start < place.start && place.end <= span.end;
+        self.loops.iter().filter(|it| around(it.span)).all(|it| {
+            let inside = |assigned: &&Assigned| {
+                it.span.start <= assigned.span.start && assigned.span.end <= it.span.end
+            };
+            !it.targets.iter().any(|target| asks(target))
+                && !self.assignments.iter().filter(inside).any(|assigned| asks(&assigned.target))
+        })
+    }
+
+    /// Whether an attribute by this name is assigned on any object.
+    pub(crate) fn sets_anywhere(&self, attribute: &str) -> bool {
+        self.set.iter().any(|(_, name)| name == attribute)
     }
 
     /// Whether an attribute of an object is set somewhere.

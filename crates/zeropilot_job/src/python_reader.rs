@@ -344,6 +344,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn calls_on_opposite_sides_of_a_condition_are_exclusive() {
+        let are = |text: &str| {
+            let script = read(text);
+            let call = |name| script.call(name).expect(text);
+            script.are_exclusive(call("f"), call("g"))
+        };
+        assert!(are("for b in c:\n  if a.d:\n    f()\n  else:\n    g()\n"));
+        assert!(are("if a:\n  f()\nelif b:\n  g()\n"));
+        assert!(are("if a:\n  f()\nif not a:\n  g()\n"));
+        assert!(are("for b in c:\n  if a:\n    f()\n    continue\n  g()\n"));
+        assert!(!are("if a:\n  f()\nif b:\n  g()\n"));
+        assert!(!are("if a:\n  f()\n  g()\n"));
+        assert!(!are("if a:\n  f()\ng()\n"));
+        // Passes of a loop take turns.
+        assert!(!are("for i, b in c:\n  if i % 2:\n    f()\n  else:\n    g()\n"));
+        assert!(!are("for b in c:\n  n += 1\n  if n % 2:\n    f()\n  else:\n    g()\n"));
+    }
+
+    #[test]
     fn calls_have_their_literals_and_the_rest_is_unknown() {
         let script = read(
             "LR = 1e-4\nX = 1\nX = 2\nargs = parse()\nt = TrainingArguments(\n  learning_rate=LR, bf16=True, max_steps=X,\n  warmup_steps=-1, output_dir=f'{a}', per_device_train_batch_size=args.bs, **more)\n",

@@ -1,5 +1,6 @@
 //! From a launch to the training run it describes.
 
+mod script;
 mod task;
 
 use std::cell::RefCell;
@@ -14,11 +15,11 @@ use crate::name::{Attention, MethodName, NumberFormat, Optimizer, Quantization};
 use crate::origin::{Origin, Sourced};
 use crate::recipe::{ARGUMENTS, swift_preset};
 use crate::training_job::{
-    ConfigContent, Direction, JobConfig, NotModelled, TiledLoss, TrainingJob,
+    ConfigContent, Direction, FrozenParts, JobConfig, NotModelled, TiledLoss, TrainingJob,
 };
 use crate::{
-    Assignment, Call, Files, Launch, LaunchScript, Launcher, Place, PythonScript, Value, as_json,
-    inline_config,
+    ACCELERATE_SECTION, Assignment, Call, Files, Launch, LaunchScript, Launcher, Place,
+    PythonScript, Said, Value, as_json, inline_config,
 };
 
 /// The allocator's settings of PyTorch.
@@ -26,6 +27,9 @@ const ALLOCATOR: [&str; 2] = ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"];
 
 /// The setting that lets its segments grow.
 const EXPANDABLE: &str = "expandable_segments";
+
+/// The plugin of axolotl that replaces projection and cross entropy by one kernel.
+const CUT_CROSS_ENTROPY: &str = "CutCrossEntropyPlugin";
 
 impl TrainingJob {
     /// The run that a launch of a script starts. `name` is the script's own name.
@@ -66,11 +70,11 @@ impl Reader<'_> {
         job.model = self.text("model").or_else(|| self.model_in_script());
         job.seq_len = self.number("seq_len");
         job.micro_batch = self.number("micro_batch");
-        job.grad_accum = self.number("grad_accum");
+        job.grad_accum = self.grad_accum(framework);
         job.max_steps = self.number("max_steps");
         job.grad_checkpointing = self.grad_checkpointing();
         job.liger = self.switch("liger");
-        job.fused_loss = self.switch("fused_loss").or_else(|| job.liger.clone());
+        self.fused_loss(&mut job);
         job.precision = self.precision();
         job.sequence_parallel = self.sequence_parallel();
         let tiles = || Some(self.applied("TiledMLP")?.map(|_| true));
@@ -87,16 +91,18 @@ impl Reader<'_> {
             ("lora_rank", job.lora_rank.is_none()),
             ("grad_checkpointing", job.grad_checkpointing.is_none()),
         ] {
-            let is_unknown = |name: &str| self.launch.given.unknown.iter().any(|it| it == name);
-            if is_absent && ARGUMENTS.names(field).any(is_unknown) {
+            if is_absent && self.is_unknown(field) {
                 job.unknown.push(field);
             }
         }
         if let Some(framework) = framework {
             job.fill_defaults(framework);
         }
+        self.frozen_parts(&mut job);
         self.task(&mut job);
         self.arguments_not_modelled(&mut job);
+        self.offloaded_checkpoints(&mut job);
+        self.calls_not_modelled(&mut job);
         job
     }
 
@@ -137,8 +143,10 @@ impl Reader<'_> {
 
     fn argument(&self, name: &str) -> Option<Sourced<String>> {
         let line = || self.launch.line.iter().rev().find(|said| said.name == name);
-        let said = self.launch.given.said(name).or_else(line)?;
-        Some(Sourced { value: said.value.clone(), origin: self.origin(&said.place) })
+        let said = self.launch.given.said(name).or_else(line);
+        let said = said
+            .map(|said| Sourced { value: said.value.clone(), origin: self.origin(&said.place) });
+        said.or_else(|| self.member(name).filter(|one| one.value.1).map(|one| one.map(|it| it.0)))
     }
 
     fn number(&self, field: &str) -> Option<Sourced<u64>> {
@@ -158,6 +166,20 @@ impl Reader<'_> {
 
     fn is_on(&self, field: &str) -> Option<Sourced<bool>> {
         self.switch(field).filter(|switch| switch.value)
+    }
+
+    /// Micro-batches of a step. Of a script with an `Accelerator`, the launch command and accelerate's own YAML decide
+    /// (`ACCELERATE_GRADIENT_ACCUMULATION_STEPS`).
+    fn grad_accum(&self, framework: Option<Framework>) -> Option<Sourced<u64>> {
+        let of_launch = || {
+            let launch = self.launch;
+            if framework != Some(Framework::Accelerate) || !launch.by_accelerate {
+                return None;
+            }
+            let said = launch.accelerate_field("gradient_accumulation_steps")?;
+            parsed(Sourced { origin: self.origin(&said.place), value: said.value })
+        };
+        of_launch().filter(|steps| steps.value > 0).or_else(|| self.number("grad_accum"))
     }
 
     fn config(&self) -> Option<JobConfig> {
@@ -187,7 +209,13 @@ impl Reader<'_> {
             return Some(JobConfig { name, content, origin: self.origin(&said.place) });
         }
         let (text, place) = inline_config::of(self.launch)?;
-        let origin = self.origin(&place);
+        let is_field = |said: &&Said| {
+            let field = said.name.strip_prefix(ACCELERATE_SECTION);
+            // That of the precision is outside the section.
+            field.is_some_and(|field| field != "mixed_precision")
+        };
+        let field = self.launch.given.values.iter().find(is_field);
+        let origin = self.origin(field.map_or(&place, |said| &said.place));
         Some(JobConfig {
             name: "accelerate".to_owned(),
             content: ConfigContent::Text(text),
@@ -243,9 +271,7 @@ impl Reader<'_> {
         if let Some(off) = self.is_on("no_grad_checkpointing") {
             return Some(off.map(|_| false));
         }
-        // axolotl also takes where to: `offload`.
-        let said = self.text("grad_checkpointing");
-        let named = said.filter(|said| matches!(said.value.as_str(), "offload" | "unsloth"));
+        let named = self.checkpoints_elsewhere();
         self.switch("grad_checkpointing").or(named.map(|said| said.map(|_| true))).or_else(|| {
             Some(self.placed(self.called("gradient_checkpointing_enable")?)?.map(|_| true))
         })
@@ -263,6 +289,89 @@ impl Reader<'_> {
     fn placed<'c>(&self, call: &'c Call) -> Option<Sourced<&'c Call>> {
         let place = Place::in_file(self.launch.program.as_deref()?, call.span);
         Some(Sourced { value: call, origin: self.origin(&place) })
+    }
+
+    /// Liger's loss, by itself or with its other kernels, or that of axolotl's Cut Cross Entropy, which stores no logits
+    /// either.
+    fn fused_loss(&self, job: &mut TrainingJob) {
+        let said = self.switch("fused_loss");
+        let is_fused = |said: &Option<Sourced<bool>>| said.as_ref().is_some_and(|it| it.value);
+        let cut = self.cut_cross_entropy(job).filter(|_| !is_fused(&said));
+        if let Some(cut) = &cut {
+            let words = (
+                "Cut Cross Entropy, counted as Liger's fused loss",
+                "Cut Cross Entropy，按 Liger 的融合 loss 计入",
+            );
+            let written = cut.clone().map(|_| CUT_CROSS_ENTROPY.to_owned());
+            self.leave_out(job, words, &written, "plugins", Direction::Lower);
+        }
+        job.fused_loss = cut.or(said).or_else(|| job.liger.clone());
+    }
+
+    /// axolotl's plugin, which patches the loss that the model computes from labels: other tasks compute theirs from logits.
+    /// Without the plugin axolotl does not read the key.
+    fn cut_cross_entropy(&self, job: &mut TrainingJob) -> Option<Sourced<bool>> {
+        let is_it = |class: &str| class.trim().rsplit('.').next() == Some(CUT_CROSS_ENTROPY);
+        let plugin = self.argument("plugins").filter(|said| said.value.split(',').any(is_it));
+        let switch = self.switch("cut_cross_entropy");
+        if switch.as_ref().is_some_and(|switch| !switch.value) {
+            return None;
+        }
+        if let (None, Some(on)) = (&plugin, switch) {
+            let words = (
+                "Cut Cross Entropy; axolotl applies it only if `plugins` contains CutCrossEntropyPlugin",
+                "Cut Cross Entropy；只有 `plugins` 包含 CutCrossEntropyPlugin 时 axolotl 才会启用",
+            );
+            let written = on.map(|on| on.to_string());
+            self.leave_out(job, words, &written, "cut_cross_entropy", Direction::Lower);
+        }
+        Some(plugin.filter(|_| self.argument("rl").is_none())?.map(|_| true))
+    }
+
+    /// Parts of a model that are frozen, and the size of its images. Other models than those with a tower have no such parts,
+    /// whatever the defaults of a framework.
+    fn frozen_parts(&self, job: &mut TrainingJob) {
+        let by_default = |field: &str| {
+            let (value, version) = job.framework?.default(field)?;
+            let origin = Origin::FrameworkDefault { version };
+            Some(Sourced { value: value.to_owned(), origin })
+        };
+        job.max_pixels = self
+            .number("max_pixels")
+            .or_else(|| self.max_pixels_of_swift(job.framework))
+            .or_else(|| by_default("max_pixels").and_then(parsed));
+        let adapts = job.method.as_ref().is_some_and(|said| said.value != MethodName::Full);
+        let has_targets = job.lora_targets.as_ref().is_some_and(|said| !said.value.is_empty());
+        if job.framework == Some(Framework::Swift) && adapts && has_targets {
+            // Only `all-linear` looks at the parts.
+            return;
+        }
+        let mut is_unknown = false;
+        let mut part = |field: &str| {
+            let said = self.switch(field);
+            if said.is_none() && self.is_unknown(field) {
+                is_unknown = true;
+                return None;
+            }
+            said.or_else(|| by_default(field).and_then(parsed))
+        };
+        job.frozen = FrozenParts {
+            towers: part("freeze_towers"),
+            projector: part("freeze_projector"),
+            language: part("freeze_language"),
+        };
+        if is_unknown {
+            job.unknown.push("freeze");
+        }
+    }
+
+    /// ms-swift also reads a variable.
+    fn max_pixels_of_swift(&self, framework: Option<Framework>) -> Option<Sourced<u64>> {
+        let is_it = |set: &&Assignment| set.name == "MAX_PIXELS";
+        let set = self.launch.variables.iter().rfind(is_it)?;
+        let value = set.value.text.as_deref()?.parse().ok()?;
+        let origin = self.origin(&Place::here(set.value.span));
+        Some(Sourced { value, origin }).filter(|_| framework == Some(Framework::Swift))
     }
 
     /// DeepSpeed's functions that compute the loss in shards. `sequence_tiled_compute` computes other things, too: a loss
@@ -359,12 +468,15 @@ impl Reader<'_> {
         if job.method.is_none() && !off {
             job.method = by_rank();
         }
+        if job.method.is_none() {
+            job.method = self.other_adapter(job);
+        }
         if let Some(call) = call {
             let rank = || self.keyword(call, "r").and_then(parsed);
             job.lora_rank = job.lora_rank.take().or_else(rank);
-            let named =
-                || self.keyword(call, "target_modules").map(|it| it.map(|text| targets(&text)));
-            job.lora_targets = job.lora_targets.take().or_else(named);
+            if job.lora_targets.is_none() {
+                self.adapted_modules(call, job);
+            }
         }
         self.quantization(job);
     }
@@ -466,7 +578,12 @@ impl Reader<'_> {
             }
         }
         let in_script = || self.keyword(self.model_load()?, "attn_implementation");
-        let Some(said) = self.text("attention").or_else(in_script) else { return };
+        let Some(said) = self.text("attention").or_else(in_script) else {
+            if self.has_open_member("attention") {
+                job.unknown.push("attention");
+            }
+            return;
+        };
         let value = match said.value.to_ascii_lowercase().as_str() {
             "auto" => Attention::Auto,
             "eager" | "disabled" => Attention::Eager,
@@ -476,7 +593,7 @@ impl Reader<'_> {
                 Attention::Flash
             }
             _ => {
-                let words = ("this form of attention", "这种注意力实现");
+                let words = ("this attention implementation", "这种注意力实现");
                 self.leave_out(job, words, &said, "attn_implementation", Direction::Either);
                 return;
             }
@@ -487,7 +604,8 @@ impl Reader<'_> {
     fn arguments_not_modelled(&self, job: &mut TrainingJob) {
         for known in &ARGUMENTS.not_modelled {
             for name in &known.names {
-                let said = self.argument(name).filter(|said| known.is_active(&said.value));
+                let said = self.setting(name, known);
+                let said = said.filter(|said| known.is_active(&said.value));
                 if let Some(said) = said.filter(|_| !self.is_followed(name, job)) {
                     self.leave_out(job, (&known.en, &known.zh), &said, name, known.direction);
                 }
@@ -525,7 +643,7 @@ impl Reader<'_> {
             return;
         }
         job.not_modelled.push(NotModelled {
-            en: "the allocator's setting".to_owned(),
+            en: "the GPU memory allocator setting".to_owned(),
             zh: "显存分配器的设置".to_owned(),
             written: format!("{}={value}", set.name),
             direction: Direction::Lower,

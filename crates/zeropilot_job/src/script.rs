@@ -4,6 +4,8 @@ use crate::launch::{self, Launch};
 use crate::made::Before;
 use crate::shell::{self, Assignment, Outside, Word};
 use crate::slurm;
+use crate::trl;
+use crate::unread;
 use zeropilot_config::syntax::Span;
 
 /// Gives the text of a file that a script names; `None` if there is none.
@@ -14,6 +16,8 @@ pub type Files<'a> = &'a dyn Fn(&str) -> Option<String>;
 pub struct LaunchScript {
     /// The training runs it starts, in order.
     pub launches: Vec<Launch>,
+    /// Frameworks that it starts otherwise, which zeropilot knows by name and does not read.
+    pub unread: Vec<&'static str>,
     /// Variables that it sets for everything it runs.
     pub exported: Vec<Assignment>,
 }
@@ -24,17 +28,22 @@ pub fn read(text: &str, outside: &Outside, files: Files<'_>) -> LaunchScript {
     known.extend(outside.clone());
     let script = shell::read(text, &known);
     let mut launches: Vec<Launch> = Vec::new();
+    let mut unread = Vec::new();
     for command in &script.commands {
         let before = Before { script: &script, text, command, launches: &launches };
-        let known = |name: &str| before.text_of(name).or_else(|| files(name));
+        let known = |name: &str| {
+            before.text_of(name).or_else(|| files(name)).or_else(|| trl::shipped(name))
+        };
         if let Some(mut launch) = launch::from_command(command, &script.exported, &known) {
             let config = launch.given.config.as_ref().and_then(|config| config.text.as_deref());
             launch.made = config.map(|name| before.made(name));
             launch.config_text = config.and_then(|name| before.text_of(name));
             launches.push(launch);
+        } else {
+            unread.extend(unread::framework(&command.words, &known));
         }
     }
-    LaunchScript { launches, exported: script.exported }
+    LaunchScript { launches, unread, exported: script.exported }
 }
 
 impl LaunchScript {

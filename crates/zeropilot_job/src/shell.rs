@@ -13,9 +13,11 @@ use tree_sitter::{Node, Parser};
 use zeropilot_config::syntax::Span;
 
 use crate::directory::{Directories, Directory, script_directory};
+use crate::shell_array::{Arrays, expanded_array};
+use crate::shell_test::{self, children};
 
 /// Stands for what is not known within a value: no text of a script has it.
-const UNKNOWN: &str = "\0";
+pub(crate) const UNKNOWN: &str = "\0";
 
 /// The same in a text that a shell reads again: a variable that is set nowhere.
 const OPEN: &str = "${_OPEN_VALUE_}";
@@ -32,6 +34,8 @@ pub type Outside = HashMap<String, Option<String>>;
 pub struct Word {
     /// What it is at run time, if that can be known.
     pub text: Option<String>,
+    /// The name of the option, where it is `--name=` and a value that cannot be known.
+    pub option: Option<String>,
     /// Where it stands.
     pub span: Span,
 }
@@ -87,6 +91,7 @@ pub(crate) fn read(text: &str, outside: &Outside) -> ShellScript {
         text,
         outside,
         variables: HashMap::new(),
+        arrays: Arrays::default(),
         directories: Directories::default(),
         statement: None,
         depth: 0,
@@ -101,6 +106,7 @@ struct Reader<'a> {
     outside: &'a Outside,
     /// With [`UNKNOWN`] for the parts that are not known.
     variables: HashMap<String, String>,
+    arrays: Arrays,
     directories: Directories,
     /// The redirected statement that is being looked at.
     statement: Option<Span>,
@@ -128,10 +134,18 @@ impl Reader<'_> {
                     }
                 }
             }
-            "command" => self.command(node),
+            "if_statement" if !conditional && self.decide(node) => {}
+            "command" => self.command(node, &[]),
             "redirected_statement" => {
                 let outer = self.statement.replace(span(node));
-                children(node).for_each(|child| self.walk(child, conditional));
+                let files = children(node).filter(|child| child.kind() == "file_redirect");
+                let behind: Vec<Node<'_>> = files.flat_map(behind_file).collect();
+                for child in children(node) {
+                    match child.kind() {
+                        "command" => self.command(child, &behind),
+                        _ => self.walk(child, conditional),
+                    }
+                }
                 self.statement = outer;
                 self.redirected(node);
             }
@@ -155,6 +169,44 @@ impl Reader<'_> {
                 }
             }
         }
+    }
+
+    /// Goes the way that an `if` takes, where the script itself settles its conditions; `false` if it does not. Launches
+    /// on the other ways are read all the same, but what is set there does not hold behind.
+    fn decide(&mut self, node: Node<'_>) -> bool {
+        let Some(taken) = self.taken(node) else { return false };
+        let (first, exported) = (self.script.commands.len(), self.script.exported.len());
+        let before = (self.variables.clone(), self.arrays.clone(), self.directories.clone());
+        for (index, way) in ways(node).into_iter().enumerate() {
+            if Some(index) != taken {
+                way.into_iter().for_each(|part| self.walk(part, true));
+                (self.variables, self.arrays, self.directories) = before.clone();
+            }
+        }
+        self.script.exported.truncate(exported);
+        let way = taken.and_then(|taken| ways(node).into_iter().nth(taken));
+        way.into_iter().flatten().for_each(|part| self.walk(part, false));
+        if let Some(commands) = self.script.commands.get_mut(first..) {
+            commands.sort_by_key(|command| command.span.start);
+        }
+        true
+    }
+
+    /// Which way an `if` takes, where every condition up to there is settled; `Some(None)` for none of them.
+    fn taken(&self, node: Node<'_>) -> Option<Option<usize>> {
+        let own = std::iter::once(node);
+        let others = children(node).filter(|it| it.kind() == "elif_clause");
+        let mut count = 0;
+        for (index, branch) in own.chain(others).enumerate() {
+            let mut conditions = conditions(branch);
+            let condition = conditions.next().filter(|_| conditions.next().is_none())?;
+            if shell_test::holds(condition, self.text, &|node| self.word(node).text)? {
+                return Some(Some(index));
+            }
+            count = index + 1;
+        }
+        let has_else = children(node).any(|it| it.kind() == "else_clause");
+        Some(has_else.then_some(count))
     }
 
     /// Notes the file that a statement is redirected to.
@@ -200,9 +252,10 @@ impl Reader<'_> {
 
     fn assign(&mut self, node: Node<'_>, conditional: bool) -> Option<Assignment> {
         let name = self.slice(node.child_by_field_name("name")?).to_owned();
+        self.assign_array(&name, node, conditional);
         let value = match node.child_by_field_name("value") {
             Some(value) => self.word(value),
-            None => Word { text: Some(String::new()), span: span(node) },
+            None => known(String::new(), span(node)),
         };
         let whole = node.child_by_field_name("value").map_or(String::new(), |it| self.value(it));
         let settled = match self.variables.get(&name) {
@@ -219,6 +272,17 @@ impl Reader<'_> {
         Some(Assignment { name, value })
     }
 
+    /// Notes the words of an array; what is no array has none any more.
+    fn assign_array(&mut self, name: &str, node: Node<'_>, conditional: bool) {
+        let value = node.child_by_field_name("value").filter(|value| value.kind() == "array");
+        let Some(array) = value else { return self.arrays.forget(name) };
+        let mut words = Vec::new();
+        let parts = children(array).filter(|part| part.is_named() && part.kind() != "comment");
+        parts.for_each(|part| self.split(part, &mut words));
+        let adds = self.slice(node).get(name.len()..).is_some_and(|rest| rest.starts_with("+="));
+        self.arrays.assign(name, words, (adds, conditional), span(node));
+    }
+
     /// Whether an assignment leaves a variable as it is and adds words to it.
     fn adds_words(&self, node: Node<'_>, name: &str, (before, whole): (&str, &str)) -> bool {
         let text = self.slice(node);
@@ -232,7 +296,8 @@ impl Reader<'_> {
         names_itself && before != UNKNOWN && whole.strip_prefix(before).is_some_and(is_apart)
     }
 
-    fn command(&mut self, node: Node<'_>) {
+    /// Notes a command, with words of it that stand elsewhere.
+    fn command(&mut self, node: Node<'_>, behind: &[Node<'_>]) {
         let mut values: Vec<(String, Span)> = Vec::new();
         let mut command = Command {
             words: Vec::new(),
@@ -258,6 +323,7 @@ impl Reader<'_> {
                 _ => self.split(child, &mut values),
             }
         }
+        behind.iter().for_each(|word| self.split(*word, &mut values));
         let handed = handed_text(&values).map(|start| values.split_off(start));
         command.words = values.into_iter().map(|(text, span)| known(text, span)).collect();
         if let Some(texts) = handed
@@ -280,7 +346,10 @@ impl Reader<'_> {
         let text = texts.join(" ").replace(UNKNOWN, OPEN);
         for mut inner in self.commands_in(&text, &command) {
             for word in &mut inner.words {
-                word.text = word.text.take().filter(|text| !text.contains(OPEN));
+                if word.text.as_ref().is_some_and(|text| text.contains(OPEN)) {
+                    let text = word.text.take().unwrap_or_default();
+                    *word = known(text.replace(OPEN, UNKNOWN), place);
+                }
                 word.span = place;
             }
             let mut words = command.words.clone();
@@ -310,6 +379,7 @@ impl Reader<'_> {
                 text,
                 outside: self.outside,
                 variables,
+                arrays: if is_eval { self.arrays.clone() } else { Arrays::default() },
                 directories: self.directories.clone(),
                 statement: None,
                 depth: self.depth + 1,
@@ -324,8 +394,12 @@ impl Reader<'_> {
         known(self.value(node), span(node))
     }
 
-    /// The words that the shell makes of one in the text: a variable without quotes becomes as many as it holds.
+    /// The words that the shell makes of one in the text: a variable without quotes becomes as many as it holds, an
+    /// array as many as it has.
     fn split(&self, node: Node<'_>, words: &mut Vec<(String, Span)>) {
+        if let Some(array) = expanded_array(self.slice(node)).and_then(|it| self.arrays.get(it)) {
+            return words.extend(array.iter().cloned());
+        }
         let value = self.value(node);
         let is_split = matches!(node.kind(), "simple_expansion" | "expansion");
         if is_split && value.contains(char::is_whitespace) {
@@ -403,7 +477,12 @@ impl Reader<'_> {
 
 /// A word, whose text is known if all of it is.
 fn known(text: String, span: Span) -> Word {
-    Word { text: Some(text).filter(|text| !text.contains(UNKNOWN)), span }
+    let is_known = !text.contains(UNKNOWN);
+    let option = text.split_once('=').map(|(name, _)| name).filter(|name| {
+        !is_known && name.starts_with("--") && !name.contains(UNKNOWN) && !name.contains(' ')
+    });
+    let option = option.map(|name| name.trim_start_matches('-').to_owned());
+    Word { text: Some(text).filter(|_| is_known), option, span }
 }
 
 /// Where the text begins that a shell within the command is handed to run: after `eval`, or after `bash -c`.
@@ -446,8 +525,31 @@ fn is_plain(default: &str) -> bool {
     !default.contains(['$', '`', '"', '\'', '\\', '*', '?', '~', ' '])
 }
 
-fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    (0..node.child_count()).filter_map(move |index| node.child(index))
+/// The conditions between `if` and `then`.
+fn conditions(branch: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    children(branch).take_while(|it| it.kind() != "then").filter(Node::is_named)
+}
+
+/// What an `if` runs on each of its ways, the conditions of the first left out.
+fn ways(node: Node<'_>) -> Vec<Vec<Node<'_>>> {
+    let others = children(node).filter_map(|it| match it.kind() {
+        "elif_clause" => Some(behind_then(it)),
+        "else_clause" => Some(children(it).filter(Node::is_named).collect()),
+        _ => None,
+    });
+    std::iter::once(behind_then(node)).chain(others).collect()
+}
+
+fn behind_then(branch: Node<'_>) -> Vec<Node<'_>> {
+    let is_other = |it: &Node<'_>| matches!(it.kind(), "elif_clause" | "else_clause");
+    let body = children(branch).skip_while(|it| it.kind() != "then");
+    body.filter(|it| it.is_named() && !is_other(it)).collect()
+}
+
+/// Words behind the name of a file that a command is redirected to: they are words of the command.
+fn behind_file(redirect: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = redirect.walk();
+    redirect.children_by_field_name("destination", &mut cursor).skip(1).collect()
 }
 
 fn span(node: Node<'_>) -> Span {
@@ -511,6 +613,30 @@ mod tests {
         let known = |text: &str| Some(text.to_owned());
         let last = words(text).pop().expect("a command");
         assert_eq!(last, [known("eval"), known("run"), known("1"), known("2")]);
+    }
+
+    #[test]
+    fn an_array_becomes_its_words() {
+        let known = |text: &str| Some(text.to_owned());
+        let array = "M='a b'\nA=(\n  --m \"$M\" --n $N # first\n)\nA+=(--k 'c d')\n";
+        let last = |text: &str| words(&format!("{array}{text}")).pop().expect("a command");
+        let own = ["--m", "a b", "--n"].map(known).into_iter().chain([None]);
+        let own: Vec<_> = own.chain(["--k", "c d"].map(known)).collect();
+        for run in ["run \"${A[@]}\"", "run ${A[*]}", "run ${A[@]+\"${A[@]}\"}"] {
+            assert_eq!(last(run)[1..], own, "{run}");
+        }
+        let place = read(&format!("{array}run \"${{A[@]}}\""), &HashMap::new()).commands;
+        let word = &place[0].words[1];
+        assert_eq!(&array[word.span.start..word.span.end], "--m");
+        // Words of a branch may be there; an array that is set again, or in a branch, has words of its own.
+        let may = "if test -f x; then A+=(--z); fi\nrun \"${A[@]}\"";
+        assert_eq!(last(may)[1..], [own.clone(), vec![None]].concat());
+        for open in ["A=(--b)", "if test -f x; then A=(); fi", "A=text"] {
+            assert_eq!(last(&format!("{open}\nrun \"${{A[@]}}\""))[1..], [None], "{open}");
+        }
+        for open in ["\"${#A[@]}\"", "\"${A[@]:1}\"", "\"${A[0]}\"", "\"${B[@]}\""] {
+            assert_eq!(last(&format!("run {open}"))[1..], [None], "{open}");
+        }
     }
 
     #[test]

@@ -15,6 +15,17 @@ pub struct JobVllm {
     pub tensor_parallel: Option<Sourced<u64>>,
 }
 
+/// How often a job generates completions, and how often it learns from them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct JobReuse {
+    /// Micro-batches whose completions are generated at once.
+    pub steps_per_generation: Option<Sourced<u64>>,
+    /// The same as completions on all GPUs.
+    pub generation_batch_size: Option<Sourced<u64>>,
+    /// Times that a completion is learned from.
+    pub num_iterations: Option<Sourced<u64>>,
+}
+
 /// What a job trains for, where that is not the next token.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobTask {
@@ -28,6 +39,8 @@ pub struct JobTask {
     pub critic: Option<Sourced<String>>,
     /// Completions that PPO generates and judges at once on a GPU.
     pub rollout_batch: Option<Sourced<u64>>,
+    /// How often completions are generated, and how often they are learned from.
+    pub reuse: JobReuse,
     /// What the trained model is compared with.
     pub reference: Option<Sourced<ReferenceName>>,
     /// Tokens of a completion.

@@ -21,6 +21,14 @@ impl Launch {
             _ => None,
         };
         self.read_yaml_file(named.as_ref(), directory, files);
+        let parses = |name: &str| files(name).is_some_and(|text| text.contains("TrlParser"));
+        // TRL's parser takes defaults from a file.
+        if self.program.as_deref().is_some_and(parses) {
+            let flags = flags(script);
+            let config = flags.iter().rev().find(|(name, _)| name == "config");
+            let settings = config.map(|(_, word)| word).filter(|word| is_settings(word));
+            self.read_yaml_file(settings, directory, files);
+        }
         // The trainer has a file of its own, whoever starts it.
         if self.program.as_deref() == Some("axolotl.cli.train") {
             self.launcher_is_axolotl = true;
@@ -59,7 +67,7 @@ impl Launch {
                 other => other,
             };
             if key == "num_processes" && self.option("num_processes").is_none() {
-                let word = Word { text: Some(entry.value.clone()), span };
+                let word = Word { text: Some(entry.value.clone()), option: None, span };
                 self.options.push((key.to_owned(), word));
             }
             // accelerate counts a precision of its own file among the fields of that section.
@@ -87,6 +95,8 @@ impl Launch {
                 ("deepspeed", Some("")) => {}
                 ("deepspeed", Some(text)) if is_file(text) => {
                     self.given.config = Some(named(word));
+                    self.given.is_reader_an_option =
+                        self.given.front_end.is_none() && self.launcher != Launcher::Swift;
                     self.given.front_end = Some(FrontEnd::HfTrainer);
                 }
                 // ms-swift has configs of its own, by their names.

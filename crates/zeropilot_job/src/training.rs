@@ -3,7 +3,8 @@
 //!
 //! A launch line wins over the default of an option, and what a script writes out wins over both. A
 //! field that the script fills from something that is not written out is unknown, whatever the
-//! launch line says about an option of that name.
+//! launch line says about an option of that name. A script may also take nothing from the launch line: its training
+//! arguments are in a file whose name is fixed, or it writes them all out and parses nothing.
 
 use zeropilot_config::front_end::FrontEnd;
 use zeropilot_config::syntax::Span;
@@ -11,10 +12,12 @@ use zeropilot_config::syntax::Span;
 use crate::arguments::{ACCELERATE_SECTION, CLIENT_OPTIMIZER, Given};
 use crate::dictionary::as_json;
 use crate::launch::Launch;
+use crate::launcher::Launcher;
 use crate::place::{Named, Place};
 use crate::python::{Call, PythonScript, Value};
 use crate::python_reader;
 use crate::script::Files;
+use crate::yaml;
 
 /// Classes whose fields are the arguments of the HF Trainer.
 const TRAINING_ARGUMENTS: [&str; 12] = [
@@ -33,8 +36,36 @@ const TRAINING_ARGUMENTS: [&str; 12] = [
 ];
 
 /// Calls that make training arguments out of the command line.
-const FROM_COMMAND_LINE: [&str; 3] =
-    ["parse_args_into_dataclasses", "parse_args_and_config", "parse_yaml_file"];
+const FROM_COMMAND_LINE: [&str; 5] = [
+    "parse_args_into_dataclasses",
+    "parse_args_and_config",
+    "parse_yaml_file",
+    "parse_json_file",
+    "parse_dict",
+];
+
+/// Those of them that take everything from their first argument, which has this name.
+const FROM_ARGUMENT: [(&str, &str); 3] =
+    [("parse_yaml_file", "yaml_file"), ("parse_json_file", "json_file"), ("parse_dict", "args")];
+
+/// What programs that look at their command line have in their text.
+const PARSERS: [&str; 12] = [
+    "argv",
+    "argparse",
+    "ArgumentParser",
+    "parse_",
+    "click",
+    "fire",
+    "tyro",
+    "typer",
+    "hydra",
+    "docopt",
+    "absl",
+    "OmegaConf",
+];
+
+/// What hands a config on without training arguments.
+const OTHER_WAYS: [&str; 2] = ["HfDeepSpeedConfig", "DeepSpeedPlugin"];
 
 impl PythonScript {
     /// Where the training arguments come to be.
@@ -46,7 +77,18 @@ impl PythonScript {
 
     /// Whether the command line may set any of the training arguments.
     pub fn reads_command_line(&self) -> bool {
-        self.training_arguments().any(|call| FROM_COMMAND_LINE.contains(&call.name()))
+        self.settled_arguments().is_none()
+            && self.training_arguments().any(|call| FROM_COMMAND_LINE.contains(&call.name()))
+    }
+
+    /// The one call that makes the training arguments, where it takes them from a file or a dictionary that the script
+    /// itself names, whatever the command line says.
+    fn settled_arguments(&self) -> Option<&Call> {
+        let mut made = self.training_arguments();
+        let call = made.next().filter(|_| made.next().is_none())?;
+        let is_handed_on = self.calls.iter().any(|call| call.callee == "deepspeed.initialize");
+        let (value, _) = settled_by(call).filter(|_| !is_handed_on)?;
+        matches!(value, Value::Literal(_) | Value::Dict(_)).then_some(call)
     }
 
     /// The first call of something by its whole name.
@@ -82,6 +124,22 @@ impl PythonScript {
 
     /// The default of an option of `argparse`, and where it stands.
     pub fn option_default(&self, name: &str) -> Option<(&Value, Span)> {
+        self.option(name)?.keyword("default")
+    }
+
+    /// Whether an option of `argparse` is `None` where it is not given.
+    pub(crate) fn is_option_none(&self, name: &str) -> bool {
+        self.option(name).is_some_and(|call| match call.keyword("default") {
+            Some((value, _)) => *value == Value::None,
+            None => {
+                let is_written = |name| call.keyword(name).is_some();
+                !call.has_more && !is_written("action") && !is_written("required")
+            }
+        })
+    }
+
+    /// The call that adds an option of `argparse`.
+    fn option(&self, name: &str) -> Option<&Call> {
         let is_it = |call: &&Call| {
             let positional = call.positional.iter();
             let mut flags = positional.filter_map(|(value, _)| match value {
@@ -90,7 +148,7 @@ impl PythonScript {
             });
             call.name() == "add_argument" && flags.any(|flag| flag == name)
         };
-        self.calls.iter().find(is_it)?.keyword("default")
+        self.calls.iter().find(is_it)
     }
 }
 
@@ -99,18 +157,88 @@ pub(super) fn read_program(launch: &mut Launch, files: Files<'_>) {
     let Some(name) = launch.program.clone().filter(|name| name.ends_with(".py")) else { return };
     let Some(text) = files(&name) else { return };
     let script = python_reader::read(&text);
-    let reader = Reader { script: &script, name: &name, text: &text };
-    reader.read(&mut launch.given);
+    let reader = Reader {
+        script: &script,
+        name: &name,
+        text: &text,
+        is_line_known: launch.is_written_out(),
+        by_accelerate: launch.launcher == Launcher::Accelerate,
+    };
+    match script.settled_arguments() {
+        Some(call) => {
+            let settings = reader.settings(call, &|name| files(&launch.path(name)));
+            let settings =
+                settings.map(|(place, entries)| (place.map(|it| launch.path(&it)), entries));
+            reader.settled(call, settings, &mut launch.given);
+        }
+        None => reader.read(&mut launch.given),
+    }
     launch.script = Some(script);
 }
+
+/// What a file or a dictionary says: the file's name, unless it is the script, and its scalars.
+type Settings = (Option<String>, Vec<yaml::Entry>);
 
 struct Reader<'a> {
     script: &'a PythonScript,
     name: &'a str,
     text: &'a str,
+    /// Whether the program gets arguments and all of them are known.
+    is_line_known: bool,
+    /// Whether accelerate starts the program, and may hand it a config by itself.
+    by_accelerate: bool,
 }
 
 impl Reader<'_> {
+    /// What that file or dictionary says; `None` if it cannot be read.
+    fn settings(&self, call: &Call, files: Files<'_>) -> Option<Settings> {
+        match settled_by(call)?.0 {
+            Value::Literal(name) => Some((Some(name.clone()), yaml::scalars(&files(name)?))),
+            Value::Dict(dict) => Some((None, yaml::scalars(&as_json(self.text, *dict)?))),
+            _ => None,
+        }
+    }
+
+    /// Training arguments that the command line has no part in.
+    fn settled(&self, call: &Call, settings: Option<Settings>, given: &mut Given) {
+        let line = Given { values: std::mem::take(&mut given.values), ..Given::default() };
+        self.keep_section(&line, given);
+        given.unknown.clear();
+        given.front_end = Some(FrontEnd::HfTrainer);
+        let is_set_later = self.script.sets_anywhere("deepspeed");
+        let hidden = Named { text: None, place: Place::in_file(self.name, call.span) };
+        if !self.by_accelerate {
+            given.config = (settings.is_none() || is_set_later).then(|| hidden.clone());
+        }
+        let Some((file, entries)) = settings else { return };
+        let file = file.as_deref().unwrap_or(self.name);
+        for entry in entries {
+            let place = Place::in_file(file, entry.span);
+            match entry.key.as_str() {
+                "deepspeed" if is_set_later => {}
+                "deepspeed" => given.config = Some(Named { text: Some(entry.value), place }),
+                key if key.starts_with("deepspeed.") => given.config = Some(hidden.clone()),
+                key if self.script.sets_anywhere(key) => given.unknown.push(key.to_owned()),
+                key => given.say(key, entry.value, place),
+            }
+        }
+    }
+
+    /// Whether the script writes its training arguments out, without a config, and looks at no command line.
+    fn takes_no_config(&self, written: &[&Call]) -> bool {
+        let has_config = |call: &Call| {
+            call.keyword("deepspeed").is_some() || call.has_more || call.positional.len() > 1
+        };
+        let has = |words: &[&str]| words.iter().any(|word| self.text.contains(word));
+        !written.is_empty()
+            && !self.by_accelerate
+            && !written.iter().any(|call| has_config(call))
+            && !self.script.sets_anywhere("deepspeed")
+            && !self.text.contains("deepspeed.initialize")
+            && !has(&PARSERS)
+            && !has(&OTHER_WAYS)
+    }
+
     fn read(&self, given: &mut Given) {
         let written: Vec<&Call> = self
             .script
@@ -140,11 +268,18 @@ impl Reader<'_> {
             given.config = Some(Named { text: None, place: Place::in_file(self.name, call.span) });
             return;
         }
+        given.is_reader_an_option &= front_end.is_none();
         given.is_reader_hidden = opens_config && initialize.is_empty();
         given.front_end = match given.is_reader_hidden {
             true => None,
-            false => front_end.or(given.front_end),
+            // A Trainer that is made without training arguments of this script has them from elsewhere.
+            false => front_end.or(given
+                .front_end
+                .filter(|named| !(*named == FrontEnd::DeepSpeed && self.makes_trainer()))),
         };
+        if !parses && self.takes_no_config(&written) {
+            given.config = None;
+        }
         match (written.as_slice(), initialize.as_slice()) {
             _ if parses => {}
             ([call], _) => self.fields(call, given),
@@ -250,6 +385,15 @@ impl Reader<'_> {
         }
     }
 
+    /// Whether an option is `None`, because the command line, which is known, does not give it.
+    fn is_left_out(&self, option: &str, line: &Given) -> bool {
+        self.is_line_known
+            && !self.script.sets("args", option)
+            && line.said(option).is_none()
+            && !line.unknown.iter().any(|unknown| unknown == option)
+            && self.script.is_option_none(option)
+    }
+
     fn config(&self, value: &Value, span: Span, line: &Given, given: &mut Given) {
         let place = Place::in_file(self.name, span);
         match value {
@@ -267,6 +411,9 @@ impl Reader<'_> {
             Value::None => given.config = None,
             Value::Argument(option) => {
                 let known = self.option(option, line);
+                if known.is_none() && given.config.is_none() && self.is_left_out(option, line) {
+                    return;
+                }
                 // The launch line names a config by options that are looked for there already.
                 if known.is_some() || given.config.is_none() {
                     let (text, place) = known.map_or((None, place), |(text, at)| (Some(text), at));
@@ -331,4 +478,10 @@ impl Reader<'_> {
             self.config(value, span, &line, given);
         }
     }
+}
+
+/// What a call that makes training arguments takes them from, where that is its own argument.
+fn settled_by(call: &Call) -> Option<(&Value, Span)> {
+    let (_, argument) = FROM_ARGUMENT.iter().find(|(name, _)| *name == call.name())?;
+    call.argument(0, argument)
 }

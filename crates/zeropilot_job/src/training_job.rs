@@ -39,6 +39,10 @@ pub struct TrainingJob {
     pub attention: Option<Sourced<Attention>>,
     /// Whether projection and cross entropy are one kernel.
     pub fused_loss: Option<Sourced<bool>>,
+    /// Parts of the model that are frozen.
+    pub frozen: FrozenParts,
+    /// The most pixels of an image; larger ones are reduced.
+    pub max_pixels: Option<Sourced<u64>>,
     /// Which function of DeepSpeed computes the loss in shards.
     pub tiled_loss: Option<Sourced<TiledLoss>>,
     /// In how many.
@@ -65,6 +69,17 @@ pub struct TrainingJob {
     pub not_modelled: Vec<NotModelled>,
     /// Values that only the run knows, by the names of this type's fields.
     pub unknown: Vec<&'static str>,
+}
+
+/// Which parts of a model that sees or hears are frozen.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FrozenParts {
+    /// The towers for images and audio.
+    pub towers: Option<Sourced<bool>>,
+    /// What joins them to the language model.
+    pub projector: Option<Sourced<bool>>,
+    /// The language model.
+    pub language: Option<Sourced<bool>>,
 }
 
 /// A function of DeepSpeed that computes projection and loss in shards.

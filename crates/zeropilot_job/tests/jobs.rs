@@ -190,6 +190,65 @@ fn axolotl_yaml_as_a_job() {
     assert_eq!(left_out, ["sequence_parallel_degree=2"]);
 }
 
+/// `CutCrossEntropyArgs` of axolotl sets `cut_cross_entropy` by default, and only the plugin reads it.
+#[test]
+fn the_plugin_of_axolotl_for_cut_cross_entropy_is_a_fused_loss() {
+    let yaml = "base_model: m\nsequence_len: 4096\nbf16: true\ndeepspeed: ds.json\n";
+    let plugin = "plugins:\n  - axolotl.integrations.liger.LigerPlugin\n  - axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin\n";
+    let short = "plugins: [axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin]\n";
+    let of = |more: &str| job(&[("train.yml", &format!("{yaml}{more}")), DS]);
+    let left_out = |job: &TrainingJob| -> Vec<String> {
+        job.not_modelled.iter().map(|it| it.written.clone()).collect()
+    };
+    for more in [plugin, short, &format!("{short}cut_cross_entropy: true\n")] {
+        let job = of(more);
+        let (is_fused, place) = said(&job.fused_loss);
+        assert!(is_fused && (place == "train.yml:5" || place == "train.yml:6"), "{more}: {place}");
+        assert_eq!(left_out(&job), ["plugins=CutCrossEntropyPlugin"]);
+    }
+    let off =
+        of(&format!("{plugin}cut_cross_entropy: false\nliger_fused_linear_cross_entropy: true\n"));
+    assert_eq!(said(&off.fused_loss), (true, "train.yml:9".to_owned()));
+    assert_eq!(left_out(&off), [""; 0]);
+    let alone = of("cut_cross_entropy: true\n");
+    assert_eq!(
+        (&alone.fused_loss, left_out(&alone)),
+        (&None, vec!["cut_cross_entropy=true".to_owned()])
+    );
+    // Preferences are computed from logits.
+    assert_eq!(of(&format!("{short}rl: dpo\n")).fused_loss, None);
+}
+
+/// `finetuning_args.py` and `model_args.py` of LLaMA-Factory, `tuner_args.py` of ms-swift.
+#[test]
+fn parts_that_a_framework_freezes_are_read_with_its_defaults() {
+    let yaml = "model_name_or_path: m\nstage: sft\nfinetuning_type: full\ndeepspeed: ds.json\n";
+    let of = |more: &str| job(&[("train.yaml", &format!("{yaml}{more}")), DS]);
+    let by_default = "llamafactory 0.9.5".to_owned();
+    let usual = of("");
+    assert_eq!(said(&usual.frozen.towers), (true, by_default.clone()));
+    assert_eq!(said(&usual.frozen.projector), (true, by_default.clone()));
+    assert_eq!(said(&usual.frozen.language), (false, by_default.clone()));
+    assert_eq!(said(&usual.max_pixels), (768 * 768, by_default));
+    let written = of("freeze_vision_tower: false\nfreeze_multi_modal_projector: false\n\
+        freeze_language_model: true\nimage_max_pixels: 262144\n");
+    assert_eq!(said(&written.frozen.towers), (false, "train.yaml:5".to_owned()));
+    assert_eq!(said(&written.frozen.projector), (false, "train.yaml:6".to_owned()));
+    assert_eq!(said(&written.frozen.language), (true, "train.yaml:7".to_owned()));
+    assert_eq!(said(&written.max_pixels), (262_144, "train.yaml:8".to_owned()));
+    assert_eq!(written.not_modelled, []);
+    let line = "MAX_PIXELS=1003520 NPROC_PER_NODE=2 swift sft --model m --deepspeed zero2";
+    let swift = |more: &str| job(&[("train.sh", &format!("{line} {more}\n"))]);
+    let tuned = swift("--freeze_vit false");
+    assert_eq!(said(&tuned.frozen.towers), (false, "train.sh:1".to_owned()));
+    assert!(said(&tuned.frozen.projector).0);
+    assert_eq!(said(&tuned.max_pixels), (1_003_520, "train.sh:1".to_owned()));
+    // Where modules are named, it gives adapters to all of that name.
+    assert_eq!(swift("--target_modules q_proj v_proj").frozen.towers, None);
+    let open = swift("--freeze_vit $FREEZE");
+    assert_eq!((open.frozen.towers, open.unknown), (None, vec!["freeze"]));
+}
+
 #[test]
 fn presets_of_ms_swift_are_the_public_ones() {
     let script = "NPROC_PER_NODE=8 swift sft --model Qwen/Qwen3-8B --tuner_type full --deepspeed zero3_offload --max_length 8192 \\\n\
@@ -308,4 +367,168 @@ fn a_directory_with_one_launch_is_that_job() {
     assert!(
         matches!(open(directory.path(), None), Err(JobProblem::Directory(found)) if found.len() == 2)
     );
+}
+
+/// The job of a training script.
+fn of_script(script: &str) -> TrainingJob {
+    let launch = "accelerate launch --num_processes 8 --use_deepspeed --deepspeed_config_file ds.json train.py\n";
+    job(&[("run.sh", launch), ("train.py", script), DS])
+}
+
+/// What a job says that no prediction follows.
+fn left_out(job: &TrainingJob) -> Vec<&str> {
+    job.not_modelled.iter().map(|it| it.written.as_str()).collect()
+}
+
+#[test]
+fn adapters_of_a_script_are_read_and_the_rest_of_them_is_named() {
+    let adapters = |arguments: &str| {
+        of_script(&format!(
+            "a = SFTConfig(output_dir='o', deepspeed='ds.json')\n\
+             SFTTrainer(model='m', args=a, peft_config=LoraConfig(r=16, {arguments})).train()\n"
+        ))
+    };
+    let listed = adapters("target_modules=['q_proj', 'v_proj'], bias='none', modules_to_save=None");
+    let targets = (vec!["q_proj".to_owned(), "v_proj".to_owned()], "train.py:2".to_owned());
+    assert_eq!(said(&listed.lora_targets), targets);
+    assert!(left_out(&listed).is_empty() && listed.unknown.is_empty());
+    let open = adapters("target_modules=find(model)");
+    assert_eq!((open.lora_targets, open.unknown), (None, vec!["lora_targets"]));
+    let named = adapters(
+        "target_modules='all-linear', modules_to_save=['lm_head'], use_dora=True, bias='all', \
+         rank_pattern={'q_proj': 64}, layers_to_transform=[0, 1], use_qalora=x.y",
+    );
+    assert_eq!(said(&named.lora_targets).0, Vec::<String>::new());
+    let expected = [
+        "use_dora=True",
+        "modules_to_save=['lm_head']",
+        "bias=all",
+        "layers_to_transform=[0, 1]",
+        "rank_pattern={'q_proj': 64}",
+    ];
+    assert_eq!(left_out(&named), expected);
+    let other = of_script("model = get_peft_model(model, VeraConfig(r=256))\n");
+    assert_eq!((left_out(&other), said(&other.method).0), (vec!["VeraConfig"], MethodName::Lora));
+}
+
+#[test]
+fn judges_and_vllm_of_a_script_are_read() {
+    let grpo = |judges: &str, mode: &str| {
+        of_script(&format!(
+            "a = GRPOConfig(output_dir='o', deepspeed='ds.json', {mode})\n\
+             GRPOTrainer(model='m', reward_funcs={judges}, args=a).train()\n"
+        ))
+    };
+    for (judges, first, others) in [
+        ("['a/b']", Some("a/b"), vec![]),
+        ("[f, 'a/b']", Some("a/b"), vec![]),
+        ("['a/b', 'c/d']", Some("a/b"), vec!["reward_funcs=c/d"]),
+        ("[f, g]", None, vec![]),
+    ] {
+        let job = grpo(judges, "");
+        assert_eq!(left_out(&job), others, "{judges}");
+        let model = job.task.expect("a task").reward_model;
+        assert_eq!(model.map(|said| said.value).as_deref(), first, "{judges}");
+    }
+    for (mode, rollout, is_assumed) in [
+        ("'server'", RolloutName::Server, false),
+        ("'colocate'", RolloutName::Vllm, false),
+        ("a.mode", RolloutName::Vllm, true),
+    ] {
+        let job = grpo("f", &format!("use_vllm=True, vllm_mode={mode}"));
+        let said = job.task.expect("a task").rollout.expect("a rollout");
+        assert_eq!((said.value, said.origin == Origin::Assumed), (rollout, is_assumed), "{mode}");
+    }
+    assert_eq!(grpo("f", "use_vllm=x").unknown, ["rollout"]);
+}
+
+#[test]
+fn dictionaries_among_training_arguments_are_read() {
+    let sft = |arguments: &str| {
+        of_script(&format!(
+            "a = SFTConfig(output_dir='o', deepspeed='ds.json', {arguments})\n\
+             SFTTrainer(model='m', args=a).train()\n"
+        ))
+    };
+    for kwargs in ["{'use_reentrant': False}", "dict(use_reentrant=True)", "{}", "None"] {
+        let job = sft(&format!("gradient_checkpointing_kwargs={kwargs}"));
+        assert_eq!(left_out(&job), Vec::<&str>::new(), "{kwargs}");
+    }
+    for (kwargs, written) in [
+        ("{'offload': True, 'use_reentrant': False}", "gradient_checkpointing_kwargs.offload=True"),
+        ("dict(every_n_layers=4)", "gradient_checkpointing_kwargs.every_n_layers=4"),
+        ("{'every_n_layers': n}", "gradient_checkpointing_kwargs.every_n_layers=n"),
+        ("{'context_fn': f}", "gradient_checkpointing_kwargs={'context_fn': f}"),
+    ] {
+        let job = sft(&format!("gradient_checkpointing_kwargs={kwargs}"));
+        assert_eq!(left_out(&job), [written]);
+    }
+    let job = sft("model_init_kwargs={'attn_implementation': 'eager', 'dtype': torch.bfloat16}");
+    assert_eq!(said(&job.attention), (Attention::Eager, "train.py:1".to_owned()));
+    let job = sft("model_init_kwargs=dict(attn_implementation=x)");
+    assert_eq!((job.attention, job.unknown), (None, vec!["attention"]));
+    let line = "torchrun --nproc_per_node 8 train.py --deepspeed ds.json \\\n\
+        --gradient_checkpointing_kwargs '{\"use_reentrant\": false, \"every_n_layers\": 2}'\n";
+    let job = self::job(&[("run.sh", line), DS]);
+    assert_eq!(left_out(&job), ["gradient_checkpointing_kwargs.every_n_layers=2"]);
+}
+
+#[test]
+fn checkpoints_that_axolotl_offloads_are_named() {
+    for (value, offload) in [
+        ("true", vec![]),
+        ("offload", vec!["gradient_checkpointing=offload"]),
+        ("offload_disk", vec!["gradient_checkpointing=offload_disk"]),
+    ] {
+        let yaml = format!(
+            "base_model: m\ngradient_checkpointing: {value}\nmicro_batch_size: 2\nsequence_len: 4096\ndeepspeed: ds.json\n"
+        );
+        let job = job(&[("train.yml", &yaml), DS]);
+        assert_eq!(left_out(&job), offload);
+        assert_eq!(said(&job.grad_checkpointing), (true, "train.yml:2".to_owned()));
+    }
+}
+
+#[test]
+fn a_larger_batch_for_the_reference_is_named() {
+    for (arguments, left) in [
+        ("precompute_ref_log_probs=True, precompute_ref_batch_size=2", vec![]),
+        (
+            "precompute_ref_log_probs=True, precompute_ref_batch_size=32",
+            vec!["precompute_ref_batch_size=32"],
+        ),
+        ("precompute_ref_batch_size=32", vec![]),
+    ] {
+        let job = of_script(&format!(
+            "a = DPOConfig(output_dir='o', deepspeed='ds.json', per_device_train_batch_size=2, {arguments})\n\
+             DPOTrainer(model='m', args=a).train()\n"
+        ));
+        assert_eq!(left_out(&job), left, "{arguments}");
+    }
+}
+
+#[test]
+fn what_a_script_does_to_the_model_is_named() {
+    for (lines, left) in [
+        ("model = torch.compile(model)", vec!["torch.compile(model)"]),
+        ("engine.compile()", vec!["engine.compile()"]),
+        ("pattern = re.compile('x')", vec![]),
+        ("if args.fast:\n    model = torch.compile(model)", vec![]),
+        ("model.embed.requires_grad_(False)", vec!["model.embed.requires_grad_(False)"]),
+        (
+            "for p in model.parameters():\n    p.requires_grad = False",
+            vec!["p.requires_grad = False"],
+        ),
+        ("for p in ref_model.parameters():\n    p.requires_grad = False", vec![]),
+    ] {
+        let script = format!(
+            "p = argparse.ArgumentParser()\np.add_argument('--fast', action='store_true')\n\
+             p.add_argument('--size')\nargs = p.parse_args()\n\
+             model = AutoModelForCausalLM.from_pretrained('m')\n{lines}\n\
+             engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\n"
+        );
+        let launch = "deepspeed --num_gpus 8 train.py --size 1\n";
+        let job = job(&[("run.sh", launch), ("train.py", &script), DS]);
+        assert_eq!(left_out(&job), left, "{lines}");
+    }
 }

@@ -106,7 +106,7 @@ fn write_expected(
         Expected::ListOfPositiveInts => {
             Text::new("a list of positive integers", "由正整数组成的数组")
         }
-        Expected::Nothing => Text::new("no value that JSON can express", " JSON 无法表示的值"),
+        Expected::Nothing => Text::new("a value that JSON cannot express", " JSON 无法表示的值"),
         Expected::Null => Text::new("`null`", " `null`"),
         Expected::NotEmpty => Text::new("a non-empty value", "非空的值"),
     };

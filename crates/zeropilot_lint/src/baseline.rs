@@ -83,7 +83,10 @@ impl Baseline {
     pub fn read(text: &str) -> Result<Self, String> {
         let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if file.version != VERSION {
-            return Err(format!("version {} is not {VERSION}", file.version));
+            return Err(format!(
+                "version {} is not supported; the supported version is {VERSION}",
+                file.version
+            ));
         }
         let entries = file.findings.into_iter().map(|entry| {
             let Entry { file, rule, key, line, count } = entry;

@@ -43,6 +43,7 @@ pub fn check(bytes: &[u8], settings: &Settings) -> Report {
     let mut report = Report {
         verdict: Verdict::Reject,
         resolved: None,
+        partial: None,
         diagnostics: Vec::new(),
         fixed: Vec::new(),
         known: Vec::new(),
@@ -78,7 +79,7 @@ pub fn check(bytes: &[u8], settings: &Settings) -> Report {
 /// Adds a refusal that comes before everything else in the file is even looked at.
 fn refuse(report: &mut Report, diagnostic: Diagnostic) {
     report.verdict = Verdict::Reject;
-    report.resolved = None;
+    report.partial = report.resolved.take().or(report.partial.take());
     report.diagnostics.insert(0, diagnostic);
 }
 
@@ -191,6 +192,8 @@ fn judge(
     if outcome.resolved.is_some() && !refused_duplicates {
         report.verdict = Verdict::Accept;
         report.resolved = outcome.resolved;
+    } else {
+        report.partial = outcome.partial;
     }
     report.pending = outcome.pending;
 }
@@ -202,6 +205,8 @@ struct Outcome {
     pending: Vec<Pending>,
     problems: Vec<Problem>,
     resolved: Option<ResolvedValues>,
+    /// What the values become without the keys that are refused.
+    partial: Option<ResolvedValues>,
 }
 
 fn pass(root: &Node, settings: &Settings, front_end: FrontEnd, world: &mut World) -> Outcome {
@@ -237,23 +242,34 @@ fn pass(root: &Node, settings: &Settings, front_end: FrontEnd, world: &mut World
     }
     let is_settled = groups.is_settled(root);
     let settled = |values: ResolvedValues| if is_settled { values } else { values.unsettled(root) };
-    let Some(filled) = filled else {
+    let Some(known) = &filled else {
+        let problems = resolution.problems;
         let resolved = resolution.resolved.map(|it| settled(whole_values(it, Vec::new())));
-        return Outcome { problems: resolution.problems, resolved, ..Outcome::default() };
+        let partial = match resolved {
+            Some(_) => None,
+            None => without_refused(seen, None, &problems, circumstances(world.size)).map(settled),
+        };
+        return Outcome { problems, resolved, partial, ..Outcome::default() };
     };
-    let mut problems = own_problems(resolution.problems, &filled);
+    let mut problems = own_problems(resolution.problems, known);
     if !is_settled {
         // The framework fills for ranks that share nothing, and accelerate divides afterwards.
         problems.retain(|problem| !matches!(problem.kind, ProblemKind::BatchMismatch(_)));
     }
-    let is_refused = !filled.problems.is_empty() || !problems.is_empty();
+    let is_refused = !known.problems.is_empty() || !problems.is_empty();
     let resolved = match resolution.resolved {
         _ if is_refused => None,
-        Some(resolved) => Some(resolved_values(resolved, &filled)),
-        None => resolve_without_pending(&filled, circumstances(world.size)),
+        Some(resolved) => Some(resolved_values(resolved, known)),
+        None => resolve_without_pending(known, circumstances(world.size)),
     };
     let resolved = resolved.map(settled);
-    Outcome { refusals: filled.problems, pending: filled.pending, problems, resolved }
+    let partial = match resolved {
+        Some(_) => None,
+        None => without_refused(seen, Some(known), &problems, circumstances(world.size)),
+    };
+    let partial = partial.map(settled);
+    let (refusals, pending) = filled.map(|it| (it.problems, it.pending)).unwrap_or_default();
+    Outcome { refusals, pending, problems, resolved, partial }
 }
 
 impl ResolvedValues {
@@ -326,15 +342,96 @@ fn resolve_without_pending(
         remove(&mut root, &pending.path);
     }
     if BATCH_KEYS.iter().any(|key| filled.is_pending(key)) {
-        BATCH_KEYS.iter().for_each(|key| remove(&mut root, key));
-        if let Value::Object(members) = &mut root.value {
-            let span = Span::default();
-            let value = Node { span, value: Value::Int(1.into()) };
-            members.push(Member { key: BATCH_KEYS[1].to_owned(), key_span: span, value });
-        }
+        assume_batch(&mut root);
     }
     let Resolution { resolved, .. } = resolve(&root, circumstances);
     Some(resolved_values(resolved?, filled))
+}
+
+/// Values that hang on no key that is refused: those keys and all sizes of the batch that are not written are open.
+fn without_refused(
+    seen: &Node,
+    filled: Option<&Filled>,
+    problems: &[Problem],
+    circumstances: Circumstances,
+) -> Option<ResolvedValues> {
+    let refused = filled.into_iter().flat_map(|filled| &filled.problems);
+    let mut open: Vec<String> = refused
+        .flat_map(|problem| match problem.kind {
+            front_end::ProblemKind::BothPrecisions { .. } => both_precisions(),
+            _ => vec![problem.path.clone()],
+        })
+        .filter(|path| !path.is_empty())
+        .collect();
+    if let Some(filled) = filled {
+        open.extend(filled.pending.iter().map(|pending| pending.path.clone()));
+    }
+    open.extend(refused_paths(problems)?);
+    let own: Vec<String> = open.clone();
+    let mut root = seen.clone();
+    // Problems that others hid come to light one after the other.
+    for _ in 0..MAX_ROUNDS {
+        open.iter().for_each(|path| remove(&mut root, path));
+        assume_batch(&mut root);
+        let resolution = resolve(&root, circumstances);
+        if let Some(resolved) = resolution.resolved {
+            let version = resolved.version();
+            let written = |key: &str| {
+                let node = seen.get(key).filter(|_| !own.iter().any(|path| path == key))?;
+                matches!(node.value, Value::Int(_) | Value::Float(_)).then(|| PyValue::from(node))
+            };
+            let [train, micro, steps] = BATCH_KEYS.map(written);
+            let keys = BATCH_KEYS.into_iter().map(str::to_owned);
+            let mut values = whole_values(resolved, open.iter().cloned().chain(keys).collect());
+            values.train_batch_size = train;
+            values.micro_batch_size = micro;
+            values.gradient_accumulation_steps = steps;
+            for path in open.iter().filter_map(|path| path.strip_prefix("zero_optimization.")) {
+                set_auto(&mut values.zero_optimization, path, version);
+            }
+            return Some(values);
+        }
+        let known = open.len();
+        let more = refused_paths(&resolution.problems)?;
+        open.extend(more.into_iter().filter(|path| !own.contains(path)));
+        if open.len() == known {
+            return None;
+        }
+    }
+    None
+}
+
+/// How often keys are taken out before a file is given up.
+const MAX_ROUNDS: usize = 4;
+
+fn both_precisions() -> Vec<String> {
+    vec!["fp16".to_owned(), "bf16".to_owned()]
+}
+
+/// The keys that problems are about, sizes of the batch that do not multiply aside; `None` if it is the file as a whole.
+fn refused_paths(problems: &[Problem]) -> Option<Vec<String>> {
+    let mut paths = Vec::new();
+    for problem in problems {
+        match problem.kind {
+            ProblemKind::BatchUndetermined
+            | ProblemKind::BatchNotPositive(_)
+            | ProblemKind::BatchMismatch(_)
+            | ProblemKind::BatchArithmetic => {}
+            ProblemKind::BothPrecisions => paths.extend(both_precisions()),
+            _ => paths.push(problem.path.to_string()),
+        }
+    }
+    (!paths.iter().any(String::is_empty)).then_some(paths)
+}
+
+/// Replaces the sizes of the batch by one that every number of ranks accepts.
+fn assume_batch(root: &mut Node) {
+    BATCH_KEYS.iter().for_each(|key| remove(root, key));
+    if let Value::Object(members) = &mut root.value {
+        let span = Span::default();
+        let value = Node { span, value: Value::Int(1.into()) };
+        members.push(Member { key: BATCH_KEYS[1].to_owned(), key_span: span, value });
+    }
 }
 
 fn remove(root: &mut Node, path: &str) {

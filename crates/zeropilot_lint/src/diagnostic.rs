@@ -13,7 +13,7 @@ use zeropilot_text::{Language, Text};
 pub struct Diagnostic {
     /// The rule.
     pub rule: &'static Rule,
-    /// How bad it is.
+    /// How bad it is told to be.
     pub severity: Severity,
     /// The key it is about; empty for the file as a whole.
     pub path: KeyPath,
@@ -25,6 +25,8 @@ pub struct Diagnostic {
     pub fix: Option<Fix>,
     wording: &'static Wording,
     arguments: Vec<(&'static str, Argument)>,
+    /// How bad it is, where the project tells it otherwise.
+    unrated: Option<Severity>,
 }
 
 /// Another place that matters.
@@ -89,6 +91,7 @@ impl Diagnostic {
             fix: None,
             wording,
             arguments,
+            unrated: None,
         }
     }
 
@@ -104,6 +107,18 @@ impl Diagnostic {
     pub fn severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
+    }
+
+    /// Tells it with the severity that a project wants; what it does to the run stays.
+    #[cfg(feature = "project")]
+    pub(crate) fn rate(&mut self, severity: Severity) {
+        self.unrated.get_or_insert(self.severity);
+        self.severity = severity;
+    }
+
+    /// How bad it is for the run, however it is told.
+    pub fn effect(&self) -> Severity {
+        self.unrated.unwrap_or(self.severity)
     }
 
     /// With another place that matters.

@@ -8,6 +8,7 @@ use zeropilot_job::{
 };
 use zeropilot_text::Language;
 
+use crate::accelerate_config;
 use crate::check::check;
 use crate::diagnostic::Diagnostic;
 pub use crate::job_view::settings;
@@ -40,6 +41,9 @@ pub struct JobReport {
     pub job: LaunchScript,
     /// What was found, file by file.
     pub files: Vec<JobFile>,
+    /// Whether the job ends at its start whatever its training scripts do: by an error in its launch or in a config,
+    /// whoever reads that. What is found in the code of a training script is not certain, since not every line of it runs.
+    pub is_certain_to_fail: bool,
 }
 
 impl JobReport {
@@ -61,8 +65,13 @@ pub fn judge(text: &str, outside: &Outside, said: &Settings, files: Files<'_>) -
     let mut findings = Findings::default();
     let mut configs: Vec<JobFile> = Vec::new();
     let mut verdicts = Vec::new();
+    let mut is_certain_to_fail = false;
     for launch in &job.launches {
-        let judged = config(launch, said, files, &mut findings);
+        let (judged, is_certain) = match config(launch, said, files, &mut findings) {
+            Some(Config { file, is_certain_to_fail }) => (Some(file), is_certain_to_fail),
+            None => (None, false),
+        };
+        is_certain_to_fail |= is_certain;
         verdicts.push(judged.as_ref().map(|file| file.report.clone()));
         // One config under the same circumstances is told once.
         let is_new = |file: &JobFile| !configs.iter().any(|known| is_same(known, file));
@@ -70,20 +79,26 @@ pub fn judge(text: &str, outside: &Outside, said: &Settings, files: Files<'_>) -
             configs.push(file);
         }
     }
-    let view = JobView { job: &job, files, configs: &verdicts, check };
+    let of_configs = findings.0.len();
+    let view = JobView { job: &job, files, configs: &verdicts, packages: &said.packages, check };
     for (_, check) in CHECKS {
         if let Check::Job(check) = check {
             check(&view, &mut findings);
         }
     }
-    findings.0.retain(|(_, found)| said.selection.wants(found.rule.code));
     let is_error = |(_, found): &(_, Diagnostic)| found.severity == Severity::Error;
+    let is_wanted = |(_, found): &(_, Diagnostic)| said.selection.wants(found.rule.code);
+    is_certain_to_fail |= findings.0[of_configs..]
+        .iter()
+        .filter(|(file, _)| !file.as_deref().is_some_and(is_python))
+        .any(|found| is_wanted(found) && is_error(found));
+    findings.0.retain(is_wanted);
     let is_rejected = verdicts.iter().flatten().any(|report| report.outcome() != Outcome::Runs)
         || findings.0.iter().any(is_error);
     let mut all = in_files(text, &job, said, files, findings.0);
     all[0].report.verdict = if is_rejected { Verdict::Reject } else { Verdict::Accept };
     all.extend(configs);
-    JobReport { job, files: all }
+    JobReport { job, files: all, is_certain_to_fail }
 }
 
 fn is_same(known: &JobFile, file: &JobFile) -> bool {
@@ -96,6 +111,18 @@ fn is_same(known: &JobFile, file: &JobFile) -> bool {
         && codes(known) == codes(file)
 }
 
+/// Whether a file is a training script rather than what starts it.
+fn is_python(name: &str) -> bool {
+    name.ends_with(".py")
+}
+
+/// The config of a launch.
+struct Config {
+    file: JobFile,
+    /// Whether the run fails with it, whoever reads it.
+    is_certain_to_fail: bool,
+}
+
 /// The config of a launch, judged with what the launch says. What comes from an argument is told
 /// where the argument is given, what is in a dictionary in the script that holds it.
 fn config(
@@ -103,23 +130,30 @@ fn config(
     said: &Settings,
     files: Files<'_>,
     findings: &mut Findings,
-) -> Option<JobFile> {
+) -> Option<Config> {
     let settings = settings(launch, said);
     if let Some(place) = &launch.given.dictionary {
         let name = place.file.clone()?;
         let script = files(&name)?;
         let json = as_json(&script, place.span)?;
         let mut report = check(json.as_bytes(), &settings);
+        let is_certain_to_fail = report.outcome() != Outcome::Runs;
         for mut found in std::mem::take(&mut report.diagnostics) {
             // Fixes are written for JSON.
             found.fix = None;
             findings.at(place, found);
         }
-        return Some(JobFile { name: Some(name), text: script, report, is_config: false });
+        let file = JobFile { name: Some(name), text: script, report, is_config: false };
+        return Some(Config { file, is_certain_to_fail });
+    }
+    if let Some(config) = accelerate_config::of(launch) {
+        return Some(built_config(launch, &config, said, files, findings));
     }
     let name = launch.given.config.as_ref()?.text.clone()?;
     let text = launch.config_text.clone().or_else(|| files(&name))?;
     let mut report = check(text.as_bytes(), &settings);
+    let is_certain_to_fail = report.outcome() != Outcome::Runs
+        && (is_reader_shown(launch, said) || fails_with_deepspeed(&text, settings));
     report.diagnostics.retain(|found| match told_elsewhere(found, launch) {
         None => true,
         Some(place) => {
@@ -131,7 +165,52 @@ fn config(
             false
         }
     });
-    Some(JobFile { name: Some(name), text, report, is_config: true })
+    let file = JobFile { name: Some(name), text, report, is_config: true };
+    Some(Config { file, is_certain_to_fail })
+}
+
+/// The config that accelerate builds from its own fields. What is found is told where the field is written.
+fn built_config(
+    launch: &Launch,
+    config: &str,
+    said: &Settings,
+    files: Files<'_>,
+    findings: &mut Findings,
+) -> Config {
+    let mut report = check(config.as_bytes(), &settings(launch, said));
+    let is_certain_to_fail = report.outcome() != Outcome::Runs && is_reader_shown(launch, said);
+    for mut found in std::mem::take(&mut report.diagnostics) {
+        let place = told_elsewhere(&found, launch).cloned();
+        let place = place.unwrap_or_else(|| accelerate_config::place(launch, &found.path));
+        found.span = place.span;
+        // Other places and fixes are those of a text that is in no file.
+        found.related.clear();
+        found.fix = None;
+        findings.at(&place, found);
+    }
+    let name = accelerate_config::switch(launch).file;
+    let text = name.as_deref().and_then(files).unwrap_or_default();
+    Config { file: JobFile { name, text, report, is_config: false }, is_certain_to_fail }
+}
+
+/// Whether the launch settles who reads the config.
+fn is_reader_shown(launch: &Launch, said: &Settings) -> bool {
+    said.front_end.is_some()
+        || launch.given.front_end.is_some() && !launch.given.is_reader_an_option
+}
+
+/// Whether accelerate builds the config of a launch from its own fields, and where that is said: the file, or `None` for
+/// the command line.
+pub fn builds_config(launch: &Launch) -> Option<Option<&str>> {
+    let said = launch.distributed_type.as_ref();
+    accelerate_config::of(launch).map(|_| said.and_then(|said| said.place.file.as_deref()))
+}
+
+/// Whether a run without a front end fails with a config: `--deepspeed FILE` looks like the HF Trainer's argument, and
+/// a script that calls DeepSpeed itself may have one too.
+fn fails_with_deepspeed(config: &str, settings: Settings) -> bool {
+    let bare = Settings { front_end: Some(FrontEnd::DeepSpeed), ..settings };
+    check(config.as_bytes(), &bare).outcome() != Outcome::Runs
 }
 
 /// Where the argument is given that a finding comes from.
@@ -190,6 +269,7 @@ fn empty(launch: Option<&Launch>, said: &Settings) -> Report {
     Report {
         verdict: Verdict::Accept,
         resolved: None,
+        partial: None,
         diagnostics: Vec::new(),
         fixed: Vec::new(),
         known: Vec::new(),

@@ -1,8 +1,7 @@
 //! What rules over jobs look at, and where they put what they find.
 
-use num_traits::ToPrimitive as _;
 use zeropilot_config::front_end::FrontEnd;
-use zeropilot_config::python::PyValue;
+use zeropilot_config::packages::Packages;
 use zeropilot_config::syntax::Span;
 use zeropilot_job::{
     CLIENT_OPTIMIZER, Call, Files, Launch, LaunchScript, Launcher, Place, PythonScript, Value,
@@ -12,7 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::report::{Report, Verdict};
 use crate::script::Job;
 use crate::settings::Settings;
-use crate::{prepared, sharing};
+use crate::{prepared, sharing, warmup};
 
 /// What rules over jobs look at.
 pub(crate) struct JobView<'a> {
@@ -20,6 +19,8 @@ pub(crate) struct JobView<'a> {
     pub(crate) files: Files<'a>,
     /// For each launch what became of its config, where that could be read.
     pub(crate) configs: &'a [Option<Report>],
+    /// The versions that are installed, as far as they are known.
+    pub(crate) packages: &'a Packages,
     /// Judges another config: rules stand below the check and cannot call it themselves.
     pub(crate) check: fn(&[u8], &Settings) -> Report,
 }
@@ -36,9 +37,9 @@ pub(crate) struct Training<'a> {
 }
 
 impl<'a> Training<'a> {
-    /// The ZeRO stage, where the config is accepted.
+    /// The ZeRO stage, where the config settles it.
     pub(crate) fn stage(&self) -> Option<u8> {
-        Some(self.config?.resolved.as_ref()?.stage)
+        self.config?.values()?.known_stage()
     }
 
     /// The config as it is written, in a file or in the script.
@@ -53,10 +54,7 @@ impl<'a> Training<'a> {
 
     /// Micro-batches per update, where the config says how many.
     pub(crate) fn accumulation(&self) -> Option<i64> {
-        match self.config?.resolved.as_ref()?.gradient_accumulation_steps.as_ref()? {
-            PyValue::Int(steps) => steps.to_i64(),
-            _ => None,
-        }
+        self.config?.values()?.accumulation()
     }
 
     /// A place in the script.
@@ -84,11 +82,11 @@ impl<'a> JobView<'a> {
         (self.check)(config.as_bytes(), settings).verdict == Verdict::Accept
     }
 
-    /// Training scripts whose config is accepted with ZeRO stage 3, and their names.
+    /// Training scripts whose config has ZeRO stage 3, and their names.
     pub(crate) fn stage_3_scripts(&self) -> impl Iterator<Item = (&'a PythonScript, &'a str)> {
         self.job.launches.iter().zip(self.configs).filter_map(|(launch, config)| {
-            let stage = config.as_ref()?.resolved.as_ref()?.stage;
-            (stage == 3).then_some((launch.script.as_ref()?, launch.program.as_deref()?))
+            let stage = config.as_ref()?.values()?.known_stage();
+            (stage == Some(3)).then_some((launch.script.as_ref()?, launch.program.as_deref()?))
         })
     }
 
@@ -130,6 +128,11 @@ pub fn settings(launch: &Launch, said: &Settings) -> Settings {
     settings.world_size = said.world_size.or(launch.world);
     settings.front_end = said.front_end.or(given.front_end);
     given.add_to(&mut settings.arguments);
+    if given.config.is_none() && given.dictionary.is_none() {
+        // The fields are the config; beside no other do they contradict one.
+        let fields = &said.arguments.plugin.accelerate_config_fields;
+        settings.arguments.plugin.accelerate_config_fields.clone_from(fields);
+    }
     if settings.front_end == Some(FrontEnd::Accelerate) {
         prepared::add_to(launch, &mut settings.arguments.accelerate);
     }
@@ -147,6 +150,8 @@ pub fn settings(launch: &Launch, said: &Settings) -> Settings {
     settings.script.trains_adapters |= trains_adapters(launch);
     settings.script.makes_engine |= launch.script.as_ref().is_some_and(|it| it.engine().is_some());
     settings.script.sharing = settings.script.sharing.or_else(|| sharing::of_launch(launch));
+    settings.script.warms_up = settings.script.warms_up.or_else(|| warmup::of_launch(launch));
+    settings.script.only_evaluates |= warmup::only_evaluates(launch);
     settings.script.job = settings.script.job.or_else(|| Some(job(launch)));
     settings.script.is_autotuned = launch.launcher == Launcher::DeepSpeed
         && launch.options.iter().any(|(name, _)| name == "autotuning");

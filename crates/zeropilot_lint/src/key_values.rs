@@ -21,6 +21,11 @@ impl KeyValues {
         &self.config
     }
 
+    /// Whether only the running script decides.
+    pub fn is_open(&self, path: &str) -> bool {
+        is_open(&self.open, path)
+    }
+
     /// The values, laid out for asking. Costs a walk over the whole config.
     pub fn table(&self) -> KeyTable<'_> {
         KeyTable { values: self.config.by_key(), open: &self.open }
@@ -43,6 +48,16 @@ impl KeyTable<'_> {
 
     /// Whether only the running script decides.
     pub fn is_open(&self, path: &str) -> bool {
-        self.open.iter().any(|open| open == path)
+        is_open(self.open, path)
     }
+}
+
+/// Whether a key is open, or a section that it is in.
+fn is_open(open: &[String], path: &str) -> bool {
+    open.iter().any(|open| is_within(path, open))
+}
+
+/// Whether a path is another, or leads into the section that this one is.
+pub(crate) fn is_within(path: &str, section: &str) -> bool {
+    path.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

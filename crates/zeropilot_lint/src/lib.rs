@@ -5,6 +5,8 @@
 //! own under `rules/`, with its sentences in English and Chinese; [`RULES`] lists them all. How a
 //! diagnostic looks on a screen or in a file is not known here.
 
+#[cfg(feature = "job")]
+mod accelerate_config;
 pub mod advisory;
 mod argument;
 #[cfg(feature = "project")]
@@ -44,6 +46,8 @@ mod subject;
 mod suggestion;
 #[cfg(feature = "job")]
 mod ulysses;
+#[cfg(feature = "job")]
+mod warmup;
 mod world;
 
 pub use argument::Argument;

@@ -4,6 +4,8 @@
 //! [`read`] takes the text of such a file. Which file it is and what a command line says on top is
 //! for whoever asks.
 
+mod level;
+
 use std::ops::Range;
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -15,9 +17,12 @@ use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::Span;
 
 use crate::argument::Argument;
+use crate::diagnostic::Diagnostic;
 use crate::registry::{RULES, nearest_code};
 use crate::rule::Severity;
 use zeropilot_text::{Language, Text};
+
+pub use level::{Level, Levels};
 
 /// What a project has settled. Everything may be left open.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +47,8 @@ pub struct Project {
     pub exclude: Vec<PathPattern>,
     /// Rules that are not told about some files.
     pub per_file_ignores: Vec<(PathPattern, Vec<String>)>,
+    /// How findings are rated.
+    pub severity: Levels,
     /// What holds for some files.
     pub paths: Vec<(PathPattern, PathSettings)>,
 }
@@ -74,6 +81,8 @@ pub struct PathSettings {
     pub front_end: Option<FrontEnd>,
     /// How many ranks there are.
     pub world_size: Option<usize>,
+    /// How findings are rated.
+    pub severity: Levels,
 }
 
 /// Files by their names.
@@ -105,7 +114,25 @@ impl Project {
         fitting.flat_map(|(_, codes)| codes.clone()).collect()
     }
 
-    /// What holds for a file. Of two patterns that both fit, the later one decides.
+    /// Tells findings in a file as the project rates them. A table for some files decides before the one for all,
+    /// and of two such tables the later one.
+    pub fn rate(&self, path: &str, found: &mut Vec<Diagnostic>) {
+        let fitting = self.paths.iter().rev().filter(|(pattern, _)| pattern.fits(path));
+        let tables: Vec<&Levels> =
+            fitting.map(|(_, own)| &own.severity).chain([&self.severity]).collect();
+        if tables.iter().any(|table| !table.is_empty()) {
+            level::rate(found, |code| tables.iter().find_map(|table| table.of(code)));
+        }
+    }
+
+    /// The codes of rules that are told about no file.
+    pub fn off_everywhere(&self) -> Vec<String> {
+        let is_rated =
+            |code: &str| self.paths.iter().any(|(_, own)| own.severity.of(code).is_some());
+        self.severity.off().filter(|code| !is_rated(code)).map(str::to_owned).collect()
+    }
+
+    /// What holds for a file beside the ratings. Of two patterns that both fit, the later one decides.
     pub fn at(&self, path: &str) -> PathSettings {
         let mut all = PathSettings::default();
         for (_, one) in self.paths.iter().filter(|(pattern, _)| pattern.fits(path)) {
@@ -178,7 +205,7 @@ impl ProjectProblem {
     }
 }
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "language",
     "deepspeed-version",
     "front-end",
@@ -189,10 +216,14 @@ const KEYS: [&str; 11] = [
     "baseline",
     "exclude",
     "per-file-ignores",
+    "severity",
     "paths",
 ];
 
-const PATH_KEYS: [&str; 3] = ["deepspeed-version", "front-end", "world-size"];
+const PATH_KEYS: [&str; 4] = ["deepspeed-version", "front-end", "world-size", "severity"];
+
+const FILES: Text =
+    Text::new("this must be a table with file names as keys", "只能是以文件名为键的表");
 
 /// Reads a file. `None` if it says nothing about this program.
 pub fn read(text: &str, file: ProjectFile) -> Result<Option<Project>, Vec<ProjectProblem>> {
@@ -253,6 +284,7 @@ impl Reader {
             "baseline" => self.project.baseline = self.file_name(value),
             "exclude" => self.project.exclude = self.excluded(value),
             "per-file-ignores" => self.files(value),
+            "severity" => self.project.severity = self.levels(value),
             "paths" => self.paths(value),
             _ => self.unknown(key, span, &KEYS),
         }
@@ -331,16 +363,21 @@ impl Reader {
             self.problems.push(ProjectProblem::new(
                 value.span(),
                 Text::new("this must be a list of rule codes", "只能是规则编号的数组"),
-                Text::new("write the codes as `[\"K05\", \"O\"]`", "写成 `[\"K05\", \"O\"]`"),
+                Text::new(
+                    "write the codes as a list, such as `[\"K05\", \"O\"]`",
+                    "写成数组，例如 `[\"K05\", \"O\"]`",
+                ),
             ));
             return Vec::new();
         };
-        let each = list.iter().filter_map(|code| self.code(code));
+        let each = list
+            .iter()
+            .filter_map(|code| self.code(code.get_ref().as_str().unwrap_or(""), code.span()));
         each.collect()
     }
 
-    fn code(&mut self, value: &Value<'_>) -> Option<String> {
-        let written = value.get_ref().as_str().unwrap_or("").trim();
+    fn code(&mut self, written: &str, span: Range<usize>) -> Option<String> {
+        let written = written.trim();
         let code = written.to_uppercase();
         if !code.is_empty() && RULES.iter().any(|rule| rule.code.starts_with(&code)) {
             return Some(code);
@@ -357,9 +394,19 @@ impl Reader {
             "run `zeropilot rule --all` to list every rule",
             "用 `zeropilot rule --all` 列出全部规则",
         );
-        let problem = ProjectProblem::new(value.span(), message, help);
-        self.problems.push(problem.with("meant", meant.unwrap_or_default()));
+        self.problem(span, message, help, "meant", meant.unwrap_or_default());
         None
+    }
+
+    fn problem(
+        &mut self,
+        span: Range<usize>,
+        message: Text,
+        help: Text,
+        name: &'static str,
+        argument: &str,
+    ) {
+        self.problems.push(ProjectProblem::new(span, message, help).with(name, argument));
     }
 
     fn files(&mut self, value: &Value<'_>) {
@@ -368,7 +415,7 @@ impl Reader {
                 "write, for example, `\"tests/*.json\" = [\"K01\"]`",
                 "参照 `\"tests/*.json\" = [\"K01\"]` 的写法",
             );
-            return self.no_table(value, example);
+            return self.no_table(value, FILES, example);
         };
         for (pattern, codes) in table {
             let Some(pattern) = self.pattern(pattern.get_ref(), pattern.span()) else { continue };
@@ -382,14 +429,16 @@ impl Reader {
             "write `[paths.\"trainer/**\"]`, and below it `front-end = \"hf-trainer\"`",
             "写 `[paths.\"trainer/**\"]`，下一行写 `front-end = \"hf-trainer\"`",
         );
-        let DeValue::Table(table) = value.get_ref() else { return self.no_table(value, example) };
+        let DeValue::Table(table) = value.get_ref() else {
+            return self.no_table(value, FILES, example);
+        };
         // The later one decides, so the order of the text counts.
         let mut table: Vec<_> = table.iter().collect();
         table.sort_by_key(|(pattern, _)| pattern.span().start);
         for (pattern, value) in table {
             let Some(pattern) = self.pattern(pattern.get_ref(), pattern.span()) else { continue };
             let DeValue::Table(table) = value.get_ref() else {
-                self.no_table(value, example);
+                self.no_table(value, FILES, example);
                 continue;
             };
             let mut settings = PathSettings::default();
@@ -398,6 +447,7 @@ impl Reader {
                     "front-end" => settings.front_end = self.front_end(value),
                     "deepspeed-version" => settings.deepspeed_version = self.version(value),
                     "world-size" => settings.world_size = self.ranks(value),
+                    "severity" => settings.severity = self.levels(value),
                     other => self.unknown(other, key.span(), &PATH_KEYS),
                 }
             }
@@ -405,9 +455,7 @@ impl Reader {
         }
     }
 
-    fn no_table(&mut self, value: &Value<'_>, example: Text) {
-        let message =
-            Text::new("this must be a table with file names as keys", "只能是以文件名为键的表");
+    fn no_table(&mut self, value: &Value<'_>, message: Text, example: Text) {
         self.problems.push(ProjectProblem::new(value.span(), message, example));
     }
 
@@ -431,7 +479,10 @@ impl Reader {
             self.problems.push(ProjectProblem::new(
                 value.span(),
                 Text::new("this must be a list of file name patterns", "只能是文件名模式的数组"),
-                Text::new("write the patterns as `[\"vendor/**\"]`", "写成 `[\"vendor/**\"]`"),
+                Text::new(
+                    "write the patterns as a list, such as `[\"vendor/**\"]`",
+                    "写成数组，例如 `[\"vendor/**\"]`",
+                ),
             ));
             return Vec::new();
         };
@@ -507,6 +558,45 @@ mod tests {
         assert_eq!(problem("[paths.\"a\"]\nignore = []\n").0, "ignore");
         assert_eq!(problem("exclude = [1]").0, "1");
         assert_eq!(problem("fail-on = \"errors\"").0, "\"errors\"");
+    }
+
+    #[test]
+    fn rules_are_rated_for_all_files_and_for_some() {
+        let text = "[severity]\nK = \"off\"\nk05 = \"error\"\nB01 = \"note\"\n[paths.\"a/**\".severity]\nB = \"warning\"\nK01 = \"note\"\n[paths.\"a/b/**\"]\nseverity = { B01 = \"off\" }\n";
+        let project = read(text, ProjectFile::Own).expect("no problem").expect("settings");
+        let level = |code| project.severity.of(code);
+        assert_eq!(level("K01"), Some(Level::Off));
+        assert_eq!(level("K05"), Some(Level::As(Severity::Error)));
+        assert_eq!((level("B01"), level("B02")), (Some(Level::As(Severity::Note)), None));
+        let off = project.off_everywhere();
+        assert!(off.iter().any(|code| code == "K02"), "{off:?}");
+        // `a/**` tells K01, and K05 is told everywhere.
+        assert!(!off.iter().any(|code| code == "K01" || code == "K05" || code == "B01"), "{off:?}");
+        let told = |path: &str| {
+            let config =
+                br#"{"train_batch_size": 8, "gradient_accumulation_steps": 3, "nobody": 1}"#;
+            let settings = crate::Settings { world_size: Some(2), ..crate::Settings::default() };
+            let mut report = crate::check(config, &settings);
+            assert_eq!(report.outcome(), crate::Outcome::Rejected);
+            project.rate(path, &mut report.diagnostics);
+            assert_eq!(report.outcome(), crate::Outcome::Rejected);
+            let each = report.diagnostics.iter().map(|found| (found.rule.code, found.severity));
+            each.collect::<Vec<_>>()
+        };
+        assert_eq!(told("ds.json"), [("B01", Severity::Note)]);
+        assert_eq!(told("a/ds.json"), [("B01", Severity::Warning), ("K01", Severity::Note)]);
+        assert_eq!(told("a/b/ds.json"), [("K01", Severity::Note)]);
+    }
+
+    #[test]
+    fn what_is_no_rating_is_shown_where_it_stands() {
+        assert_eq!(problem("severity = \"error\"").0, "\"error\"");
+        let (place, message) = problem("[severity]\nK05 = \"hint\"\n");
+        assert_eq!(place, "\"hint\"");
+        assert_eq!(message, "this must be one of `error`, `warning`, `note`, `off`");
+        assert_eq!(problem("[severity]\nK99 = \"off\"\n").0, "K99");
+        assert_eq!(problem("[severity]\nK05 = \"off\"\nk05 = \"note\"\n").0, "k05");
+        assert_eq!(problem("[paths.\"a\".severity]\nnobody = \"off\"\n").0, "nobody");
     }
 
     #[test]

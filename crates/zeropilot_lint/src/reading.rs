@@ -108,6 +108,12 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// The member that sends optimizer states elsewhere, and its key: `offload_optimizer`, or the deprecated `cpu_offload`.
+    pub(crate) fn offload_of_optimizer(&self) -> Option<(&'static str, &'a Member)> {
+        let keys = ["offload_optimizer", "cpu_offload"].into_iter();
+        keys.filter_map(|key| Some((key, self.member(&[ZERO, key])?.1))).next()
+    }
+
     /// Whether `fp16`, `bf16` or `torch_autocast` is enabled.
     pub(crate) fn enabled(&self, section: &str) -> Option<bool> {
         match self.node([section, "enabled"]).map(|node| &node.value) {

@@ -1,5 +1,6 @@
 //! What a check gives: the verdict on a file, what its values become, and what was found in it.
 
+use num_traits::ToPrimitive as _;
 use zeropilot_config::front_end::{FrontEnd, Pending};
 use zeropilot_config::python::PyValue;
 use zeropilot_config::schema::EngineVersion;
@@ -58,6 +59,8 @@ pub struct Report {
     pub verdict: Verdict,
     /// What the values became; `None` if refused.
     pub resolved: Option<ResolvedValues>,
+    /// Of a refused file: what the values become without the keys that are refused, which are open here.
+    pub partial: Option<ResolvedValues>,
     /// What was found, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
     /// What was found before and is put right now, in the order it was.
@@ -76,10 +79,30 @@ pub struct Report {
     pub world: World,
 }
 
+impl ResolvedValues {
+    /// The ZeRO stage, if the file settles it.
+    pub fn known_stage(&self) -> Option<u8> {
+        (!self.keys.is_open("zero_optimization.stage")).then_some(self.stage)
+    }
+
+    /// Micro-batches per update, if the file settles them.
+    pub fn accumulation(&self) -> Option<i64> {
+        match self.gradient_accumulation_steps.as_ref()? {
+            PyValue::Int(steps) => steps.to_i64(),
+            _ => None,
+        }
+    }
+}
+
 impl Report {
+    /// What is known of the values, whether or not the file is refused.
+    pub fn values(&self) -> Option<&ResolvedValues> {
+        self.resolved.as_ref().or(self.partial.as_ref())
+    }
+
     /// What becomes of a run with the file.
     pub fn outcome(&self) -> Outcome {
-        let ends = |found: &Diagnostic| found.severity == Severity::Error;
+        let ends = |found: &Diagnostic| found.effect() == Severity::Error;
         match self.verdict {
             Verdict::Reject => Outcome::Rejected,
             Verdict::Accept if self.diagnostics.iter().chain(&self.known).any(ends) => {

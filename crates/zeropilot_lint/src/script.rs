@@ -31,6 +31,10 @@ pub struct Script {
     pub nodes: Option<usize>,
     /// Whether ranks work on the same samples, as the script arranges it.
     pub sharing: Option<Sharing>,
+    /// Whether the arguments of the HF Trainer have a warmup; `None` if the files of the job do not settle it.
+    pub warms_up: Option<bool>,
+    /// Whether the job evaluates without training.
+    pub only_evaluates: bool,
     /// What the files of the job say, if there are any beside the config.
     pub job: Option<Job>,
 }

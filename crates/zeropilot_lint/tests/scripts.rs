@@ -263,7 +263,35 @@ fn engine_cases() -> Vec<Case> {
         let config = steps_by_gradient(stage);
         cases.push(case("O09", TORCHRUN, "seen 0.00 moved 1.00").script(clipping).config(config));
     }
+    // The engine keeps the parameters of the model, and clips at 1.0 where nothing is set.
+    let of_model =
+        clipping.replace("engine.parameters(), max_norm", "model.parameters(), max_norm");
+    let mut unset = steps_by_gradient(2);
+    unset.as_object_mut().expect("an object").remove("gradient_clipping");
+    cases.push(case("O09", TORCHRUN, "seen 0.00 moved 1.00").script(&of_model).config(unset));
     cases
+}
+
+/// What the HF Trainer's optimizer becomes under an offload.
+fn offload_cases() -> Vec<Case> {
+    let trained = include_str!("scripts/one_rank_trainer.py")
+        .replace("if trainer.is_world_process_zero():\n    trainer.evaluate()\n", "");
+    let offloaded = |key: &str, value: Value| {
+        let mut config = filled(2, None);
+        config.as_object_mut().expect("an object").remove("optimizer");
+        config["zero_optimization"][key] = value;
+        config
+    };
+    vec![
+        case("O01", TORCHRUN, "You are using ZeRO-Offload with a client provided optimizer")
+            .script(&trained)
+            .config(offloaded("cpu_offload", json!(true)))
+            .model(),
+        case("", TORCHRUN, "done")
+            .script(&trained)
+            .config(offloaded("offload_optimizer", json!({"device": "cpu"})))
+            .model(),
+    ]
 }
 
 /// Ranks that do not call the same, and the same programs put right.
@@ -352,6 +380,7 @@ fn training_code_cases() -> Vec<Case> {
     let cleared = include_str!("scripts/cleared.py");
     let four = |stage| with(by_sum(stage), json!({"gradient_accumulation_steps": 4}));
     let unused = include_str!("scripts/unused_optimizer.py");
+    let beside = include_str!("scripts/optimizer_beside.py");
     let mode = include_str!("scripts/evaluation_mode.py");
     let softmax = include_str!("scripts/softmax_twice.py");
     let scaled = include_str!("scripts/scaled_twice.py");
@@ -386,6 +415,14 @@ fn training_code_cases() -> Vec<Case> {
         case(none, TORCHRUN, "the engine's rate 6.25e-05, the scheduler's 6.25e-05")
             .script(&unused.replace("model=model,", "model=model, optimizer=optimizer,"))
             .config(without_optimizer(2)),
+        // The optimizer of the script has a rate of 100, that of the config a rate of 1.
+        case("T09", TORCHRUN, "moved by 101.00\n").script(beside).config(by_sum(0)),
+        case("T09", TORCHRUN, "moved by 1.00\n").script(beside).config(by_sum(1)),
+        case("T09", TORCHRUN, "moved by 1.00\n").script(beside).config(by_sum(2)),
+        case("T09", TORCHRUN, "moved by 1.00\n").script(beside).config(by_sum(3)),
+        case(none, TORCHRUN, "moved by 1.00\n")
+            .script(&beside.replace("optimizer.step()\n", ""))
+            .config(by_sum(1)),
         case("T04", TORCHRUN, "epoch 1 dropped nothing").script(mode).config(plain(2)),
         case(none, TORCHRUN, "epoch 1 dropped some")
             .script(&mode.replace("    evaluate(engine)\n", "    evaluate(engine)\n    engine.train()\n"))
@@ -525,6 +562,9 @@ fn front_end_cases() -> Vec<Case> {
             .script(gemma_3)
             .config(filled(3, None)),
         case("", TORCHRUN, "done").script(gemma_3).config(filled(2, None)),
+        case("V12", TORCHRUN, "got an unexpected keyword argument 'max_prompt_length'")
+            .script("from trl import GRPOConfig\nGRPOConfig(output_dir='out', deepspeed='ds.json', max_prompt_length=8)\n")
+            .config(filled(2, None)),
         case("I13", TORCHRUN, "ZeRO inference only makes sense with ZeRO Stage 3")
             .script(evaluation)
             .config(filled(2, None))
@@ -622,6 +662,49 @@ fn launcher_cases() -> Vec<Case> {
     ]
 }
 
+/// What texts about keys, concepts and rules say of training itself. No rule has anything to say about most of it.
+fn fact_cases() -> Vec<Case> {
+    let scales = include_str!("scripts/loss_scale_floor.py");
+    let kept = include_str!("scripts/type_kept.py");
+    let in_fp16 = |stage| {
+        let fp16 = json!({"fp16": {"enabled": true, "initial_scale_power": 2, "hysteresis": 3, "min_loss_scale": 1}});
+        with(plain(stage), fp16)
+    };
+    let none = "";
+    let mut cases = vec![
+        // Without ZeRO, the first overflow halves the scale, and no step at the lowest scale ends the run.
+        case("P24", TORCHRUN, "scales [2, 1, 1, 1, 1, 1], 6 steps skipped")
+            .script(scales)
+            .config(in_fp16(0)),
+        case(none, TORCHRUN, "Current loss scale already at minimum")
+            .script(scales)
+            .config(in_fp16(1)),
+    ];
+    for stage in [0, 2, 3] {
+        // Without `bf16` and `fp16`, the model keeps its type.
+        let prints = "trains in torch.bfloat16, computes in torch.bfloat16";
+        cases.push(case(none, TORCHRUN, prints).script(kept).config(plain(stage)));
+    }
+    // Stages 1 and 2 make new master weights from 16-bit ones, stage 3 restores the old ones.
+    let resumed = include_str!("scripts/resumed_masters.py");
+    for (stage, prints) in [(2, "False: rounded\n"), (3, "False: equal\n")] {
+        let config = with(plain(stage), json!({"bf16": {"enabled": true}}));
+        cases.push(case(none, TORCHRUN, prints).script(resumed).config(config));
+    }
+    // Only stage 3 is converted without the option, and no other stage loads what is converted.
+    let universal = include_str!("scripts/universal.py");
+    for (stage, prints) in [
+        (1, "inject_missing_state False: Required universal_checkpoint_info state is missing"),
+        (1, "inject_missing_state True: converted\n"),
+        (1, "stage 3 fails with AssertionError\n"),
+        (3, "inject_missing_state False: converted\n"),
+        (3, "stage 1 fails with AssertionError\n"),
+    ] {
+        cases.push(case(none, TORCHRUN, prints).script(universal).config(plain(stage)));
+    }
+    cases
+}
+
 fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a socket");
     listener.local_addr().expect("its address").port()
@@ -643,6 +726,7 @@ fn codes(case: &Case, command: &str) -> BTreeSet<&'static str> {
 #[test]
 fn jobs_end_as_the_rules_say() {
     let mut cases = engine_cases();
+    cases.extend(offload_cases());
     cases.extend(parallelism_cases());
     cases.extend(front_end_cases());
     cases.extend(launcher_cases());
@@ -652,6 +736,11 @@ fn jobs_end_as_the_rules_say() {
 #[test]
 fn ranks_that_part_hang_as_the_rules_say() {
     judge_and_run(hang_cases(), 6);
+}
+
+#[test]
+fn training_goes_as_the_texts_say() {
+    judge_and_run(fact_cases(), 1);
 }
 
 #[test]

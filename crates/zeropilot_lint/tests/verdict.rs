@@ -3,7 +3,9 @@
 use zeropilot_config::front_end::{Arguments, FrontEnd, ModelFacts, TrainerArguments};
 use zeropilot_config::python::PyValue;
 use zeropilot_config::schema::EngineVersion;
-use zeropilot_lint::{Outcome, Report, Settings, Severity, Verdict, WorldSource, apply, check};
+use zeropilot_lint::{
+    Outcome, Report, Script, Settings, Severity, Verdict, WorldSource, apply, check,
+};
 use zeropilot_text::Language;
 
 fn judged(config: &str, settings: &Settings) -> Report {
@@ -102,7 +104,7 @@ fn the_global_batch_counts_all_ranks() {
     let found = &report.diagnostics[0];
     assert_eq!(
         found.message(Language::English),
-        "`train_batch_size` 64 is less than 4 ranks × 32 accumulation steps = 128: the micro-batch size becomes 0"
+        "`train_batch_size` 64 is below 4 ranks × 32 gradient accumulation steps = 128: micro-batch size is 0"
     );
     assert!(found.help(Language::English).contains("2 × 32 × 4 = 256"));
     assert!(found.help(Language::Chinese).contains("2 × 32 × 4 = 256"));
@@ -295,4 +297,67 @@ fn a_file_that_loads_and_ends_the_run_is_not_one_that_runs() {
     let mut settings = bare("0.19.8");
     settings.selection.ignore = vec!["O25".to_owned()];
     assert_eq!(judged(muon, &settings).outcome(), Outcome::Runs);
+}
+
+/// DeepSpeed turns the deprecated key into `offload_optimizer` before it looks at the optimizer.
+#[test]
+fn an_optimizer_is_refused_under_the_deprecated_key_of_offload_too() {
+    let of = |key: &str, class: &str| {
+        let script = Script { client_optimizer: Some(class.to_owned()), ..Script::default() };
+        let config =
+            format!(r#"{{"train_batch_size": 8, "zero_optimization": {{"stage": 2, {key}}}}}"#);
+        judged(&config, &Settings { script, ..at(2) })
+    };
+    let report = of(r#""cpu_offload": true"#, "torch.optim.AdamW");
+    let found = report.diagnostics.iter().find(|found| found.rule.code == "O01").expect("O01");
+    let words =
+        "with `cpu_offload`, DeepSpeed rejects the `torch.optim.AdamW` that the script passes";
+    assert_eq!(found.message(Language::English), words);
+    assert_eq!(report.outcome(), Outcome::Fails);
+    for (key, class) in [
+        (r#""cpu_offload": false"#, "torch.optim.AdamW"),
+        (r#""cpu_offload": true"#, "DeepSpeedCPUAdam"),
+    ] {
+        assert!(!codes(&of(key, class)).contains(&"O01"), "{key} {class}");
+    }
+    // accelerate replaces the Trainer's optimizer for the new key alone.
+    let of_trainer = |key: &str| {
+        let config = format!(
+            r#"{{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {{"stage": 2, {key}}}}}"#
+        );
+        let settings = Settings { front_end: Some(FrontEnd::HfTrainer), ..at(2) };
+        codes(&judged(&config, &settings)).contains(&"O01")
+    };
+    assert!(of_trainer(r#""cpu_offload": true"#));
+    assert!(!of_trainer(r#""offload_optimizer": {"device": "cpu"}"#));
+}
+
+#[test]
+fn what_hangs_on_no_refused_key_is_still_known() {
+    let values = |config: &str| {
+        let report = judged(config, &at(2));
+        assert!(report.verdict == Verdict::Reject && report.resolved.is_none(), "{config}");
+        report
+            .partial
+            .map(|values| (values.gradient_accumulation_steps.clone(), values.known_stage()))
+    };
+    let eight = Some(PyValue::Int(8.into()));
+    let of = |more: &str, stage: &str| {
+        values(&format!(
+            r#"{{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 8, {more}, "zero_optimization": {{"stage": {stage}}}}}"#
+        ))
+    };
+    assert_eq!(
+        of(r#""fp16": {"enabled": true, "loss_scale": "big"}"#, "2"),
+        Some((eight.clone(), Some(2)))
+    );
+    assert_eq!(of(r#""train_batch_size": 7"#, "2"), Some((eight.clone(), Some(2))));
+    assert_eq!(of(r#""steps_per_print": 1"#, "4"), Some((eight.clone(), None)));
+    let both = r#""fp16": {"enabled": true}, "bf16": {"enabled": true}"#;
+    assert_eq!(of(both, "1"), Some((eight, Some(1))));
+    assert_eq!(
+        values(r#"{"train_batch_size": 8, "gradient_accumulation_steps": "two"}"#),
+        Some((None, Some(0)))
+    );
+    assert_eq!(values("[1]"), None);
 }

@@ -138,3 +138,23 @@ fn the_engine_loads_the_configs_of_correct_jobs() {
     }
     println!("{} configs loaded", questions.len());
 }
+
+/// Another error of the config is no reason to tell of a mistake in the script only after that is fixed.
+#[test]
+fn an_error_of_the_config_hides_no_mistake_of_the_script() {
+    let script = "import deepspeed\nengine, _, _, _ = deepspeed.initialize(args=args, model=model)\nloss = engine(batch)\nloss = loss / args.gradient_accumulation_steps\nengine.backward(loss)\nengine.step()\n";
+    let of = |config: &str| {
+        let job = Job::from([
+            (String::new(), "deepspeed --num_gpus 2 t.py --deepspeed_config ds.json\n".to_owned()),
+            ("t.py".to_owned(), script.to_owned()),
+            ("ds.json".to_owned(), config.to_owned()),
+        ]);
+        codes(&judged(&job))
+    };
+    let found = of(
+        r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 8, "zero_optimization": {"stage": 5}}"#,
+    );
+    assert!(found.contains("B07") && found.len() == 2, "{found:?}");
+    let open = of(r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": "8"}"#);
+    assert!(!open.contains("B07"), "the steps are what is refused: {open:?}");
+}

@@ -25,6 +25,14 @@ pub fn home() -> Option<PathBuf> {
     home
 }
 
+/// The source code of the newest engine, as it is installed.
+pub fn engine_code() -> Option<PathBuf> {
+    let library = std::fs::read_dir(home()?.join("engine/lib")).expect("a virtual environment");
+    let packages = library.map(|entry| entry.expect("an entry").path().join("site-packages"));
+    let engine = packages.map(|packages| packages.join("deepspeed")).find(|code| code.is_dir());
+    Some(engine.expect("the engine is installed"))
+}
+
 /// Where the programs are that ask the engine.
 pub fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../oracle")

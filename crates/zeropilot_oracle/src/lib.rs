@@ -10,7 +10,8 @@ mod server;
 
 pub use base64::base64;
 pub use environment::{
-    ConfigFile, corpus, home, is_thorough, missing, programs, python, setting, surroundings,
+    ConfigFile, corpus, engine_code, home, is_thorough, missing, programs, python, setting,
+    surroundings,
 };
 pub use random::{Random, seed};
 pub use sample::part_of;

@@ -8,6 +8,7 @@ use zeropilot_model::catalogue;
 use zeropilot_plan::{
     Held, Limit, Objective, Offloaded, Plan, Precision, Shortage, Target, Task, plan,
 };
+use zeropilot_step::head::LossHead;
 use zeropilot_step::lower::Recipe;
 use zeropilot_units::Bytes;
 
@@ -18,13 +19,21 @@ fn search(
     gpus: &str,
     (length, ram, disk): (u64, Option<Bytes>, Option<&str>),
 ) -> Plan {
+    search_with(model, gpus, &Recipe::full(length), (ram, disk))
+}
+
+fn search_with(
+    model: &str,
+    gpus: &str,
+    training: &Recipe,
+    (ram, disk): (Option<Bytes>, Option<&str>),
+) -> Plan {
     let model = catalogue::find(model).unwrap().model().unwrap();
     let host = Host { ram, ..Host::default() };
     let cluster = Cluster { host, ..Cluster::new(gpus.parse().unwrap()) };
-    let training = Recipe::full(length);
     let task = Task {
         model: &model,
-        training: &training,
+        training,
         cluster: &cluster,
         precision: Precision::Bf16,
         held: Held::default(),
@@ -98,6 +107,21 @@ fn gpus_disks_and_shorter_sequences_that_are_said_to_do_do() {
     let shorter = long.shorter.unwrap();
     assert!(!search("qwen3-8b", "8xRTX4090", (shorter, None, None)).fitting.is_empty());
     assert!(search("qwen3-8b", "8xRTX4090", (shorter * 2, None, None)).fitting.is_empty());
+}
+
+/// Logits of 16,384 tokens over 151,936 words are 2.5 G elements: in bf16, in 32 bits and as gradients 20 GB together on a
+/// card of 24 GB.
+#[test]
+fn a_fused_loss_that_is_said_to_do_does() {
+    let ask = |loss| {
+        let training = Recipe { loss, ..Recipe::full(16_384) };
+        search_with("qwen3-0.6b", "1xRTX4090", &training, (None, None))
+    };
+    let plan = ask(LossHead::Model);
+    assert!(plan.fitting.is_empty());
+    let way = plan.shortage.unwrap().fused.unwrap();
+    let shapes: Vec<_> = ask(LossHead::Fused).fitting.iter().map(|one| one.way.shape).collect();
+    assert!(shapes.contains(&way.shape), "{shapes:?}");
 }
 
 /// A layer's experts are 256 × 3 × 7168 × 2048 = 11.3B: gathered, with their gradients, 2 × 22.5 GB on a card of 24 GB,

@@ -19,6 +19,15 @@ impl Ending {
     pub fn is_success(self) -> bool {
         self == Self::Exited(0)
     }
+
+    /// The signal that ended it. A shell whose command was ended by one exits with 128 and the number of the signal.
+    pub fn signal(self) -> Option<i32> {
+        match self {
+            Self::Signaled(signal) => Some(signal),
+            Self::Exited(code) => Some(code - 128).filter(|signal| (1..32).contains(signal)),
+            Self::Unknown => None,
+        }
+    }
 }
 
 /// Which memory ran out.
@@ -115,6 +124,8 @@ pub enum Cause {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         signal: Option<i32>,
     },
+    /// The training program asked for input, and there is none.
+    NoInput,
     /// The training program failed by itself.
     ProgramFailed {
         /// The first rank that did, if known.
@@ -152,6 +163,13 @@ pub enum Cause {
     },
     /// The launcher says all went well, but nothing shows that training ended.
     Unproven,
+    /// The command ended without an error before the last step that was asked for.
+    EndedEarly {
+        /// The last step.
+        step: u64,
+        /// The steps that were asked for.
+        total: u64,
+    },
     /// The command could not be started.
     NotStarted,
     /// The check before the start found what cannot work.
@@ -192,6 +210,7 @@ impl Cause {
             Self::HubUnavailable => "hub_unavailable",
             Self::NoRendezvous => "no_rendezvous",
             Self::LauncherKilled { .. } => "launcher_killed",
+            Self::NoInput => "no_input",
             Self::ProgramFailed { .. } => "program_failed",
             Self::CollectiveTimeout => "collective_timeout",
             Self::PeerLost => "peer_lost",
@@ -204,6 +223,7 @@ impl Cause {
             Self::CheckpointUnreadable => "checkpoint_unreadable",
             Self::Interrupted { .. } => "interrupted",
             Self::Unproven => "unproven",
+            Self::EndedEarly { .. } => "ended_early",
             Self::NotStarted => "not_started",
             Self::Refused => "refused",
         }

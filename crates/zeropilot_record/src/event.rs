@@ -87,6 +87,13 @@ pub enum RunEvent {
         /// The directory.
         checkpoints: String,
     },
+    /// The directory of checkpoints holds some that this run did not write, and its command resumes from none.
+    CheckpointsFound {
+        /// The directory.
+        checkpoints: String,
+        /// The highest step among them.
+        step: u64,
+    },
     /// The launcher has started no rank yet, and computes nothing.
     NoRanksYet {
         /// Seconds since it was started.
@@ -180,6 +187,11 @@ pub enum RunEvent {
         /// The first step of which that is so, if steps are counted.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         since: Option<u64>,
+    },
+    /// Gradient norms are no finite numbers, though the losses are.
+    NormNotFinite {
+        /// The first step of which that is so.
+        since: u64,
     },
     /// A loss or gradient norm jumped far above what it lately was.
     Spike {
@@ -299,6 +311,15 @@ pub enum RunEvent {
         reason: NoResume,
         /// Where they are.
         checkpoints: String,
+    },
+    /// The next attempt would restart from scratch though there is a checkpoint, so there is none.
+    ScratchNotAllowed {
+        /// Why it could not go on from the checkpoint.
+        reason: NoResume,
+        /// The step of the checkpoint.
+        step: u64,
+        /// The directory with its parts.
+        checkpoint: String,
     },
     /// The command will be started again.
     Restarting {

@@ -39,6 +39,9 @@ pub enum Evidence {
         /// The rank, if the line tells.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         rank: Option<u32>,
+        /// The data worker of the rank, if one raised it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        worker: Option<u32>,
         /// Its last line.
         line: String,
         /// The file and line of the program that it came from.
@@ -49,6 +52,19 @@ pub enum Evidence {
     LossNotFinite,
     /// The loss or the norm of the gradients is no finite number from this step on.
     NotFiniteSince(u64),
+    /// The norm of the gradients is no finite number from this step on, though the loss is.
+    NormNotFiniteSince(u64),
+    /// Training had made all steps that were asked for.
+    StepsDone(u64),
+    /// The fullest disk that the run writes to.
+    Disk {
+        /// Where it is mounted.
+        mount: String,
+        /// Bytes that are free.
+        free: u64,
+        /// Bytes of all of it.
+        total: u64,
+    },
     /// Where ranks stood when nothing moved.
     RanksAt(RanksAt),
     /// What explains a hang.

@@ -16,7 +16,10 @@ impl From<&Cause> for ExitCode {
             Cause::NotStarted => 2,
             Cause::Refused => 3,
             Cause::OutOfMemory { .. } => 10,
-            Cause::ProgramFailed { .. } | Cause::Crashed { .. } | Cause::CudaError { .. } => 11,
+            Cause::ProgramFailed { .. }
+            | Cause::Crashed { .. }
+            | Cause::CudaError { .. }
+            | Cause::NoInput => 11,
             Cause::RankKilled { .. } | Cause::LauncherKilled { .. } => 12,
             Cause::CollectiveTimeout | Cause::PeerLost => 13,
             Cause::Hang { .. } => 14,
@@ -24,7 +27,7 @@ impl From<&Cause> for ExitCode {
             Cause::ConfigRejected => 16,
             Cause::DiskFull => 17,
             Cause::CheckpointUnreadable => 18,
-            Cause::Unproven => 19,
+            Cause::Unproven | Cause::EndedEarly { .. } => 19,
             Cause::DeviceFailed { .. } => 20,
             Cause::NoRendezvous => 21,
             Cause::SharedMemoryFull => 22,
@@ -47,7 +50,8 @@ mod tests {
 
     #[test]
     fn only_completion_is_zero() {
-        for cause in [Cause::Unproven, Cause::NotFinite, Cause::Refused, Cause::DiskFull] {
+        let early = Cause::EndedEarly { step: 7, total: 15 };
+        for cause in [Cause::Unproven, Cause::NotFinite, Cause::Refused, Cause::DiskFull, early] {
             assert_ne!(ExitCode::from(&cause), ExitCode(0), "{cause:?}");
         }
     }

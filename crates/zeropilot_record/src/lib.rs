@@ -13,6 +13,7 @@ mod gpu;
 mod hang;
 mod measured;
 mod node;
+mod number;
 mod run;
 mod setup;
 mod step;
@@ -26,7 +27,7 @@ pub use gpu::{GpuProcess, GpuUse};
 pub use hang::{Activity, HangReason, NoStack, RanksAt};
 pub use measured::{Measured, StepParts};
 pub use node::{FailedFirst, NodeEnd, NodeOf, failed_first};
-pub use run::{Attempt, Fullest, PhaseNeeds, RunInfo, Verdict};
+pub use run::{Attempt, Fullest, PhaseNeeds, RunInfo, Saved, Verdict};
 pub use setup::{Offload, Setup, Strategy};
 pub use step::TrainedStep;
 

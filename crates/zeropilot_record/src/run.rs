@@ -81,8 +81,14 @@ pub struct RunInfo {
     pub tokens_per_step: Option<u64>,
     /// The process that supervises.
     pub supervisor: u32,
+    /// Whether it may go on with a fallback when memory runs out.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub falls_back: bool,
     /// Variables that engine and libraries read; none that could hold a secret.
     pub environment: BTreeMap<String, String>,
+    /// Versions of the packages that the command imports, as far as they were found before the start.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub packages: BTreeMap<String, String>,
     /// The version of zeropilot.
     pub zeropilot: String,
 }
@@ -109,6 +115,16 @@ pub struct Attempt {
     /// The last step that was seen.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub last_step: Option<u64>,
+    /// The steps there were to be, if the command or the log tells.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub total_steps: Option<u64>,
+    /// The last loss; `null` if it is NaN or infinite.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        default,
+        deserialize_with = "crate::number::or_nan"
+    )]
+    pub last_loss: Option<f64>,
     /// Seconds it took.
     pub seconds: f64,
     /// What it was measured to need.
@@ -116,6 +132,18 @@ pub struct Attempt {
     pub measured: Measured,
     /// What the cause rests on.
     pub evidence: Vec<Evidence>,
+}
+
+/// A complete checkpoint that a run wrote.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Saved {
+    /// Its step.
+    pub step: u64,
+    /// The directory with its parts.
+    pub path: String,
+    /// When its last part was written, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub at: Option<f64>,
 }
 
 /// What became of a run.
@@ -137,6 +165,9 @@ pub struct Verdict {
     /// Seconds it took, however the clock was set meanwhile.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub seconds: Option<f64>,
+    /// The newest complete checkpoint that it can be resumed from.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub checkpoint: Option<Saved>,
 }
 
 impl Verdict {
@@ -144,7 +175,16 @@ impl Verdict {
     pub fn new(id: &str, cause: Cause, attempts: Vec<Attempt>, ended_at: f64) -> Self {
         let exit_code = crate::ExitCode::from(&cause).0;
         let id = id.to_owned();
-        Self { shape: SHAPE, id, cause, exit_code, attempts, ended_at, seconds: None }
+        Self {
+            shape: SHAPE,
+            id,
+            cause,
+            exit_code,
+            attempts,
+            ended_at,
+            seconds: None,
+            checkpoint: None,
+        }
     }
 
     /// Whether a scheduler ended it (SIGTERM, SIGUSR1, SIGUSR2), and a later start can resume it.
@@ -155,9 +195,44 @@ impl Verdict {
         is_asked && evidence.unwrap_or_default().iter().any(is_resumable)
     }
 
+    /// The same, which left this checkpoint.
+    #[must_use]
+    pub fn with_checkpoint(self, checkpoint: Option<Saved>) -> Self {
+        Self { checkpoint, ..self }
+    }
+
+    /// The step that it came to, and of how many.
+    pub fn steps(&self) -> (Option<u64>, Option<u64>) {
+        let step = self.attempts.iter().rev().find_map(|attempt| attempt.last_step);
+        let total = self.attempts.iter().rev().find_map(|attempt| attempt.total_steps);
+        (step, total)
+    }
+
+    /// The last loss of the last attempt that printed one.
+    pub fn last_loss(&self) -> Option<f64> {
+        self.attempts.iter().rev().find_map(|attempt| attempt.last_loss)
+    }
+
     /// The same, which took so many seconds.
     #[must_use]
     pub fn after(self, seconds: f64) -> Self {
         Self { seconds: Some(seconds), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_that_is_no_number_is_null_and_reads_back_as_none() {
+        let json = r#"{"number":1,"strategy":null,"ending":{"exited":0},"cause":"not_finite","seconds":1.0,"evidence":[]"#;
+        let read = |rest: &str| serde_json::from_str::<Attempt>(&format!("{json}{rest}}}"));
+        let unprinted = read("").expect("an attempt");
+        assert_eq!(unprinted.last_loss, None);
+        let none = read(r#","last_loss":null"#).expect("an attempt");
+        assert!(none.last_loss.is_some_and(f64::is_nan));
+        let text = serde_json::to_string(&none).expect("JSON");
+        assert!(text.contains(r#""last_loss":null"#), "{text}");
     }
 }

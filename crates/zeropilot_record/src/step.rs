@@ -12,13 +12,25 @@ pub struct TrainedStep {
     /// The optimizer step.
     pub step: u64,
     /// The loss.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        default,
+        deserialize_with = "crate::number::or_nan"
+    )]
     pub loss: Option<f64>,
     /// The norm of the gradients.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        default,
+        deserialize_with = "crate::number::or_nan"
+    )]
     pub grad_norm: Option<f64>,
     /// The learning rate.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        default,
+        deserialize_with = "crate::number::or_nan"
+    )]
     pub learning_rate: Option<f64>,
     /// Seconds since the step printed before, divided by the steps between.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -35,5 +47,7 @@ mod tests {
             TrainedStep { attempt: 1, step: 3, loss: Some(f64::NAN), ..TrainedStep::default() };
         let text = serde_json::to_string(&step).expect("JSON");
         assert_eq!(text, r#"{"at":0.0,"attempt":1,"step":3,"loss":null}"#);
+        let again: TrainedStep = serde_json::from_str(&text).expect("a step");
+        assert!(again.loss.is_some_and(f64::is_nan) && again.grad_norm.is_none(), "{again:?}");
     }
 }

@@ -8,7 +8,7 @@ mod parts;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -137,6 +137,11 @@ fn number(path: &Path) -> Option<u64> {
 }
 
 impl Checkpoint {
+    /// When its last part was written, in seconds since 1970.
+    pub fn written_at(&self) -> Option<f64> {
+        Some(self.written?.duration_since(UNIX_EPOCH).ok()?.as_secs_f64())
+    }
+
     /// What tells it from another one in the same place.
     pub(crate) fn mark(&self) -> Mark {
         Mark { parts: self.parts.clone(), written: self.written }

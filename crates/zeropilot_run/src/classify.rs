@@ -20,7 +20,12 @@ pub(crate) const DIVERGED: u64 = 3;
 
 /// The cause, and what it rests on.
 pub(crate) fn classify(observed: &Observed) -> (Cause, Vec<Evidence>) {
-    let mut evidence = vec![Evidence::CommandEnded(observed.ending)];
+    let mut evidence = Vec::new();
+    // A signal that ended a command which zeropilot was stopping is zeropilot's own.
+    let is_own = is_stopped(observed) && observed.ending.signal().is_some();
+    if observed.not_started.is_none() && !is_own {
+        evidence.push(Evidence::CommandEnded(observed.ending));
+    }
     if observed.is_stopped_for_numbers {
         evidence.push(not_finite(observed));
     }
@@ -30,7 +35,29 @@ pub(crate) fn classify(observed: &Observed) -> (Cause, Vec<Evidence>) {
     }
     let cause = asked(observed).or_else(|| completed(observed, &mut evidence));
     let cause = cause.unwrap_or_else(|| failure(observed, &mut evidence));
+    if let Some((since, LASTING..)) = observed.norm_not_finite {
+        evidence.push(Evidence::NormNotFiniteSince(since));
+    }
+    if let (Some(step), Some(total)) = (observed.last_step, observed.total_steps)
+        && cause != Cause::Completed
+        && step >= total
+    {
+        evidence.push(Evidence::StepsDone(total));
+    }
     (cause, evidence)
+}
+
+/// Norms in a row that are no finite numbers at the end, which fp16 alone would not explain.
+const LASTING: u64 = 3;
+
+/// A program that ended by itself before its last step, if it names its steps and does not say that it is done. Of those that
+/// print every tenth step, the last one printed is not the last one made.
+fn ended_early(observed: &Observed) -> Option<Cause> {
+    let (step, total) = (observed.last_step?, observed.total_steps?);
+    let gap = if observed.step_gap == 0 { step } else { observed.step_gap };
+    let is_told = observed.times(Meaning::TrainingDone) > 0;
+    let is_short = observed.names_steps && !is_told && step.saturating_add(gap) < total;
+    is_short.then_some(Cause::EndedEarly { step, total })
 }
 
 /// What zeropilot itself brought about.
@@ -53,12 +80,20 @@ fn asked(observed: &Observed) -> Option<Cause> {
     observed.hang.as_ref().map(|hang| Cause::Hang { ranks: hang.odd.clone() })
 }
 
+/// Whether zeropilot itself ended it.
+fn is_stopped(observed: &Observed) -> bool {
+    observed.interrupted.is_some()
+        || observed.is_stopped_for_numbers
+        || observed.thrown_back.is_some()
+        || observed.hang.is_some()
+}
+
 /// Whether the program ended because a scheduler warned it: before its last step, and with nothing else to explain it. Where
 /// the last step is not known, whoever starts it again finds out at the cost of one start. Slurm signals every process of a job
 /// step, which ends those that do not handle it.
 fn left_when_warned(observed: &Observed, signal: i32) -> bool {
     let by_signal = killed_rank(observed).is_some_and(|(_, by)| by == signal)
-        || observed.ending == Ending::Signaled(signal);
+        || observed.ending.signal() == Some(signal);
     if by_signal || !observed.handles_warning {
         return by_signal;
     }
@@ -89,9 +124,9 @@ fn completed(observed: &Observed, evidence: &mut Vec<Evidence>) -> Option<Cause>
         let seen = observed.ranks_seen as u64;
         let is_done = done >= seen.max(1) || observed.times(Meaning::TrainingDone) > 0;
         evidence.push(Evidence::RanksDone { done, seen });
-        return is_done.then_some(Cause::Completed);
+        return is_done.then(|| ended_early(observed).unwrap_or(Cause::Completed));
     }
-    Some(Cause::Completed)
+    Some(ended_early(observed).unwrap_or(Cause::Completed))
 }
 
 /// A rank that ended by a signal other than the one launchers send to the rest.
@@ -120,8 +155,8 @@ fn failure(observed: &Observed, evidence: &mut Vec<Evidence>) -> Cause {
         )
     };
     if let Some(raised) = observed.fatal().filter(|raised| !is_said(raised)) {
-        let Raised { rank, line, place, .. } = raised.clone();
-        evidence.push(Evidence::Exception { rank, line, place });
+        let Raised { rank, line, place, worker, .. } = raised.clone();
+        evidence.push(Evidence::Exception { rank, worker, line, place });
     }
     cause
 }
@@ -146,6 +181,7 @@ fn reason(observed: &Observed, evidence: &mut Vec<Evidence>) -> Cause {
         (Meaning::SharedMemory, Cause::SharedMemoryFull),
         (Meaning::DriverTooOld, Cause::DriverTooOld),
         (Meaning::DiskFull, Cause::DiskFull),
+        (Meaning::NoInput, Cause::NoInput),
     ] {
         if by(means).is_some() {
             return cause;
@@ -176,7 +212,9 @@ fn reason(observed: &Observed, evidence: &mut Vec<Evidence>) -> Cause {
         }
     }
     // A watchdog that gives up aborts its own process: the signal is not the reason.
-    let aborted = killed_rank(observed).filter(|(_, signal)| OWN.contains(signal));
+    let by_itself = |signal: &i32| OWN.contains(signal);
+    let aborted = killed_rank(observed).map(|(_, signal)| signal).filter(by_itself);
+    let aborted = aborted.or(observed.ending.signal().filter(by_itself));
     if aborted.is_some() && by(Meaning::CollectiveTimeout).is_some() {
         return Cause::CollectiveTimeout;
     }
@@ -233,10 +271,10 @@ fn lost_a_peer(observed: &Observed, first: Option<u32>) -> bool {
 
 /// Something was killed: by the kernel for memory, by somebody, or by what it did itself.
 fn killed(observed: &Observed, evidence: &mut Vec<Evidence>) -> Option<Cause> {
-    let launcher = match observed.ending {
-        Ending::Signaled(signal) => Some(Some(signal)),
-        Ending::Unknown => Some(None),
-        Ending::Exited(_) => (!observed.ranks_left.is_empty()).then_some(None),
+    let launcher = match (observed.ending, observed.ending.signal()) {
+        (_, Some(signal)) => Some(Some(signal)),
+        (Ending::Exited(_), None) => (!observed.ranks_left.is_empty()).then_some(None),
+        (Ending::Signaled(_) | Ending::Unknown, None) => Some(None),
     };
     let worker = observed.reason(Meaning::WorkerKilled);
     let of_worker = worker.map(|sign| (sign.rank.or_else(|| first_failed(observed)), SIGKILL));
@@ -253,7 +291,11 @@ fn killed(observed: &Observed, evidence: &mut Vec<Evidence>) -> Option<Cause> {
         });
     }
     if let Some(signal) = launcher {
-        return Some(Cause::LauncherKilled { signal });
+        let Some(signal) = signal.filter(|signal| OWN.contains(signal)) else {
+            return Some(Cause::LauncherKilled { signal });
+        };
+        let rank = rank.filter(|(_, own)| *own == signal).and_then(|(rank, _)| rank);
+        return Some(Cause::Crashed { rank, signal });
     }
     let (rank, signal) = rank?;
     match worker {
@@ -372,6 +414,61 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_ends_by_itself_before_its_last_step_has_not_completed() {
+        let ended = Observed {
+            ending: Ending::Exited(0),
+            names_steps: true,
+            step_gap: 1,
+            last_step: Some(7),
+            total_steps: Some(15),
+            ..Observed::default()
+        };
+        assert_eq!(cause(&ended), Cause::EndedEarly { step: 7, total: 15 });
+        let with = |last_step, step_gap| {
+            cause(&Observed { last_step: Some(last_step), step_gap, ..ended.clone() })
+        };
+        // Counted from 0; every fifth step printed; only one step printed.
+        assert_eq!([with(14, 1), with(10, 5), with(10, 0)], [(); 3].map(|()| Cause::Completed));
+        assert_eq!(with(10, 1), Cause::EndedEarly { step: 10, total: 15 });
+        let counted = Observed { names_steps: false, ..ended.clone() };
+        assert_eq!(cause(&counted), Cause::Completed, "losses are no steps");
+        let mut told = ended;
+        told.add(sign(Meaning::TrainingDone));
+        assert_eq!(cause(&told), Cause::Completed, "as when the Trainer stops early");
+    }
+
+    #[test]
+    fn training_that_was_done_before_the_end_went_wrong_is_said_to_be() {
+        let evidence = |last_step, ending| {
+            let total_steps = Some(12);
+            classify(&Observed { ending, last_step, total_steps, ..Observed::default() }).1
+        };
+        let done = Evidence::StepsDone(12);
+        assert!(evidence(Some(12), Ending::Signaled(11)).contains(&done));
+        assert!(!evidence(Some(11), Ending::Signaled(11)).contains(&done));
+        assert!(!evidence(Some(12), Ending::Exited(0)).contains(&done), "it is completed");
+    }
+
+    #[test]
+    fn norms_that_stay_infinite_are_told_of_a_run_that_completed() {
+        let with = |count| {
+            let norm_not_finite = Some((4, count));
+            let ending = Ending::Exited(0);
+            classify(&Observed { ending, norm_not_finite, ..Observed::default() })
+        };
+        let word = Evidence::NormNotFiniteSince(4);
+        assert!(matches!(with(3), (Cause::Completed, evidence) if evidence.contains(&word)));
+        assert!(!with(2).1.contains(&word), "fp16 looks for its scale");
+    }
+
+    #[test]
+    fn what_was_never_started_was_not_left_unseen() {
+        let not_started = Some("no such file".to_owned());
+        let ended = Observed { not_started, ..Observed::default() };
+        assert_eq!(classify(&ended), (Cause::NotStarted, Vec::new()));
+    }
+
+    #[test]
     fn a_lost_peer_is_the_cause_only_if_it_ran_elsewhere() {
         let first_failure = Some((Some(1), Ending::Exited(1)));
         let here = Observed {
@@ -392,7 +489,8 @@ mod tests {
 
     fn raised(rank: u32, line: &str, after_steps: u64) -> Raised {
         let at = std::time::Instant::now();
-        Raised { rank: Some(rank), line: line.to_owned(), place: None, after_steps, at }
+        let (line, place, worker) = (line.to_owned(), None, None);
+        Raised { rank: Some(rank), line, place, worker, after_steps, at }
     }
 
     #[test]
@@ -409,7 +507,8 @@ mod tests {
         let (cause, evidence) = classify(&ended);
         assert_eq!(cause, Cause::ProgramFailed { rank: Some(0) });
         let line = "KeyError: 'x'".to_owned();
-        assert!(evidence.contains(&Evidence::Exception { rank: Some(0), line, place: None }));
+        let (rank, place, worker) = (Some(0), None, None);
+        assert!(evidence.contains(&Evidence::Exception { rank, worker, line, place }));
     }
 
     #[test]
@@ -439,6 +538,49 @@ mod tests {
         let mut killed = with(9);
         killed.add(sign(Meaning::CollectiveTimeout));
         assert_eq!(cause(&killed), Cause::RankKilled { rank: Some(1), signal: 9 });
+    }
+
+    #[test]
+    fn the_signal_by_which_zeropilot_stops_a_run_is_no_evidence() {
+        let hang = Some(crate::hang::Explained::default());
+        for ending in [Ending::Signaled(15), Ending::Signaled(9), Ending::Exited(143)] {
+            let stopped = Observed { ending, hang: hang.clone(), ..Observed::default() };
+            let (cause, evidence) = classify(&stopped);
+            assert!(matches!(cause, Cause::Hang { .. }));
+            assert_eq!(evidence, []);
+            let alone = classify(&Observed { ending, ..Observed::default() }).1;
+            assert!(alone.contains(&Evidence::CommandEnded(ending)));
+        }
+    }
+
+    #[test]
+    fn a_program_without_ranks_crashes_too_and_a_shell_tells_of_its_signal() {
+        let ended = |ending| cause(&Observed { ending, ..Observed::default() });
+        let crashed = Cause::Crashed { rank: None, signal: 11 };
+        assert_eq!(ended(Ending::Signaled(11)), crashed);
+        assert_eq!(ended(Ending::Exited(139)), crashed);
+        let killed = Cause::LauncherKilled { signal: Some(9) };
+        assert_eq!(
+            (ended(Ending::Signaled(9)), ended(Ending::Exited(137))),
+            (killed.clone(), killed)
+        );
+        for code in [1, 128, 160, 255] {
+            assert_eq!(ended(Ending::Exited(code)), Cause::ProgramFailed { rank: None }, "{code}");
+        }
+        // A process that is rank 0 without a launcher.
+        let alone = Observed {
+            ending: Ending::Signaled(11),
+            rank_endings: vec![(0, Ending::Signaled(11))],
+            ..Observed::default()
+        };
+        assert_eq!(cause(&alone), Cause::Crashed { rank: Some(0), signal: 11 });
+        let mut watchdog = Observed { ending: Ending::Signaled(6), ..Observed::default() };
+        watchdog.add(sign(Meaning::CollectiveTimeout));
+        assert_eq!(cause(&watchdog), Cause::CollectiveTimeout);
+        // The kernel killed what a script had started.
+        let kernel =
+            Observed { ending: Ending::Exited(137), kernel_kills: 1, ..Observed::default() };
+        assert!(matches!(cause(&kernel), Cause::OutOfMemory { memory: Memory::Host, .. }));
     }
 
     #[test]

@@ -40,6 +40,11 @@ const SECRET: [&str; 8] =
 /// Names that hold one if they are nothing else.
 const SHORT: [&str; 3] = ["PAT", "PWD", "PASS"];
 
+/// `-k` is the key of many tools, and a number for others.
+fn may_be_key(option: &str, value: &str) -> bool {
+    option == "-k" && value.parse::<f64>().is_err()
+}
+
 const REMOVED: &str = "[removed]";
 
 fn may_be_secret(name: &str) -> bool {
@@ -59,10 +64,13 @@ pub fn kept(variables: impl Iterator<Item = (String, String)>) -> BTreeMap<Strin
 /// The words of a command with the values of secret options removed.
 pub fn without_secrets(words: &[OsString]) -> Vec<String> {
     let mut hide_next = false;
+    let mut before = String::new();
     let one = |word: &OsString| {
         let word = word.to_string_lossy();
         let word = masked(&word).into_owned();
-        let hide = std::mem::take(&mut hide_next);
+        let is_key = may_be_key(&before, &word);
+        before.clone_from(&word);
+        let hide = std::mem::take(&mut hide_next) || is_key;
         if hide && !word.starts_with('-') {
             return REMOVED.to_owned();
         }
@@ -72,7 +80,9 @@ pub fn without_secrets(words: &[OsString]) -> Vec<String> {
         };
         let is_name = name.starts_with('-') || value.is_some();
         match value {
-            Some(_) if is_name && may_be_secret(name) => format!("{name}={REMOVED}"),
+            Some(value) if is_name && (may_be_secret(name) || may_be_key(name, value)) => {
+                format!("{name}={REMOVED}")
+            }
             None if is_name && may_be_secret(name) => {
                 hide_next = true;
                 word
@@ -100,6 +110,14 @@ mod tests {
         assert_eq!(names, ["HF_HOME", "TOKENIZERS_PARALLELISM"]);
         let secret = ["--pat", "x", "Pwd=x"].map(OsString::from);
         assert_eq!(without_secrets(&secret), ["--pat", "[removed]", "Pwd=[removed]"]);
+        for (words, clean) in [
+            (["t.py", "-k", "sw0rdf1sh"], ["t.py", "-k", "[removed]"]),
+            (["t.py", "-k=sw0rdf1sh", "b"], ["t.py", "-k=[removed]", "b"]),
+            (["t.py", "-k", "50"], ["t.py", "-k", "50"]),
+            (["t.py", "-k", "--all"], ["t.py", "-k", "--all"]),
+        ] {
+            assert_eq!(without_secrets(&words.map(OsString::from)), clean);
+        }
         let words =
             ["WANDB_API_KEY=x", "t.py", "--hub_token", "x", "--api-key=x", "--tokenizer", "t"];
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use self::lines::Lines;
 pub(crate) use self::lines::Told;
 use self::tail::Tail;
+pub(crate) use self::traceback::OF_WORKER;
 
 const BUFFER: usize = 1 << 16;
 

@@ -9,6 +9,7 @@ use zeropilot_record::{Ending, Memory, Phase};
 
 use crate::forecast::Measured;
 use crate::hang::Explained;
+use crate::log::OF_WORKER;
 use crate::spikes::ThrownBack;
 use crate::step_parts::Mean;
 
@@ -35,6 +36,8 @@ pub(crate) struct Raised {
     pub(crate) line: String,
     /// The file and line it came from.
     pub(crate) place: Option<String>,
+    /// The data worker of the rank that raised it.
+    pub(crate) worker: Option<u32>,
     /// Steps that were seen before it.
     pub(crate) after_steps: u64,
     /// When it was read.
@@ -85,6 +88,14 @@ pub(crate) struct Observed {
     /// Kills that the kernel counted in the groups of the ranks, or reported of them.
     pub(crate) kernel_kills: u64,
     pub(crate) last_step: Option<u64>,
+    /// The most steps between two that were printed one after the other.
+    pub(crate) step_gap: u64,
+    /// Whether the program names its steps, so that they can be held against the total.
+    pub(crate) names_steps: bool,
+    /// The last loss; NaN if it is none.
+    pub(crate) last_loss: Option<f64>,
+    /// Since when norms of gradients are no finite numbers though losses are, and how many in a row.
+    pub(crate) norm_not_finite: Option<(u64, u64)>,
     /// How many of the last losses in a row were not finite.
     pub(crate) not_finite: u64,
     /// The step of the first of them.
@@ -126,6 +137,10 @@ impl Default for Observed {
             has_node_launcher: false,
             kernel_kills: 0,
             last_step: None,
+            step_gap: 0,
+            names_steps: false,
+            last_loss: None,
+            norm_not_finite: None,
             not_finite: 0,
             not_finite_since: None,
             is_stopped_for_numbers: false,
@@ -215,6 +230,13 @@ impl Observed {
 
     /// Adds an exception.
     pub(crate) fn raise(&mut self, raised: Raised) {
+        // A rank first prints what it raises for its data worker, and then what that raised itself.
+        let is_same = |known: &Raised| known.rank == raised.rank && known.line.contains(OF_WORKER);
+        if raised.worker.is_some()
+            && let Some(again) = self.exceptions.iter().rposition(is_same)
+        {
+            self.exceptions.remove(again);
+        }
         if self.exceptions.len() == KEPT {
             self.exceptions.remove(0);
         }
@@ -261,12 +283,31 @@ mod tests {
         let read = Instant::now();
         let mut observed = Observed::default();
         let line = "torch.OutOfMemoryError: CUDA out of memory".to_owned();
-        observed.raise(Raised { rank: None, line, place: None, after_steps: 0, at: read });
+        let (place, worker) = (None, None);
+        observed.raise(Raised { rank: None, line, place, worker, after_steps: 0, at: read });
         // Four steps stood in the other pipe.
         (0..4).for_each(|_| observed.step(read + OUT_OF_ORDER / 2));
         assert!(observed.fatal().is_some());
         (0..4).for_each(|_| observed.step(read + OUT_OF_ORDER * 2));
         assert!(observed.fatal().is_none(), "training went on");
+    }
+
+    #[test]
+    fn what_a_rank_raises_for_its_data_worker_gives_way_to_what_that_raised() {
+        let mut observed = Observed::default();
+        let raised = |line: &str, worker| Raised {
+            rank: None,
+            line: line.to_owned(),
+            place: None,
+            worker,
+            after_steps: 0,
+            at: Instant::now(),
+        };
+        observed
+            .raise(raised("ValueError: Caught ValueError in DataLoader worker process 3.", None));
+        observed.raise(raised("ValueError: bad sample 17", Some(3)));
+        let fatal = observed.fatal().map(|raised| (raised.line.as_str(), raised.worker));
+        assert_eq!(fatal, Some(("ValueError: bad sample 17", Some(3))));
     }
 
     #[test]

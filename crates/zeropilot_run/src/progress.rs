@@ -106,6 +106,13 @@ impl Progress {
         let norm = self.grad_norm.unwrap_or(0.0);
         Some(loss.is_finite() && !norm.is_nan() && (norm.is_finite() || loss != 0.0))
     }
+
+    /// The loss; NaN where the HF Trainer prints the 0 that is left of a mean without numbers.
+    pub(crate) fn real_loss(&self) -> Option<f64> {
+        let loss = self.loss?;
+        let is_left_over = loss == 0.0 && self.grad_norm.is_some_and(|norm| !norm.is_finite());
+        Some(if is_left_over { f64::NAN } else { loss })
+    }
 }
 
 /// What all lines so far tell together.
@@ -157,6 +164,11 @@ impl Course {
             self.before += if step == 0 { last + 1 } else { last };
         }
         self.before + step
+    }
+
+    /// Whether steps are those that the program names, and not lines with a loss.
+    pub(crate) fn names_steps(&self) -> bool {
+        self.names_steps || self.bar.is_some()
     }
 
     /// The steps there will be.

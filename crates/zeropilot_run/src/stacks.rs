@@ -113,7 +113,7 @@ fn kernel(rank: &Rank) -> String {
 }
 
 fn write(stood: &[Stood], directory: &Path) {
-    if fs::create_dir_all(directory).is_err() {
+    if stood.is_empty() || fs::create_dir_all(directory).is_err() {
         return;
     }
     for one in stood {

@@ -12,18 +12,20 @@
 //! | `continue.json` | what a later start needs to continue it ([`crate::Continuation`]) |
 //! | `verdict.json` | what became of it ([`Verdict`]); missing while it runs, or if zeropilot itself was killed |
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use zeropilot_record::{Accuracy, Event, RunEvent, RunInfo, Verdict};
+use zeropilot_record::{Accuracy, Event, RunEvent, RunInfo, TrainedStep, Verdict};
 
 use crate::environment::masked;
+use crate::events_copy::EventsCopy;
 use crate::process::Process;
 
 /// Seconds since 1970.
@@ -46,11 +48,27 @@ pub fn home(variable: impl Fn(&str) -> Option<PathBuf>) -> PathBuf {
 #[derive(Debug)]
 pub struct Recorder {
     directory: PathBuf,
-    files: Mutex<Vec<File>>,
+    files: Mutex<(File, Option<EventsCopy>)>,
     /// Held as long as the run lives, which is how others see that it does.
     _lock: File,
-    /// Why something could not be written, until somebody asks.
-    failure: Mutex<Option<io::Error>>,
+    failures: Mutex<Failures>,
+}
+
+/// What could not be written, until somebody asks.
+#[derive(Debug, Default)]
+struct Failures {
+    first: Option<Unwritten>,
+    /// A record that cannot grow fails at every event.
+    is_record_told: bool,
+}
+
+/// What could not be written.
+#[derive(Debug)]
+pub enum Unwritten {
+    /// The record.
+    Record(io::Error),
+    /// The copy of its events, which is given up.
+    Copy(io::Error),
 }
 
 /// The file that a run holds locked while it lives.
@@ -61,7 +79,7 @@ impl Recorder {
     ///
     /// # Errors
     /// If the directory or a file cannot be written.
-    pub fn create(directory: &Path, copy: Option<File>) -> io::Result<Self> {
+    pub fn create(directory: &Path, copy: Option<EventsCopy>) -> io::Result<Self> {
         let lock = lock(directory)?;
         set_aside(directory)?;
         let events = File::create(directory.join("events.jsonl"))?;
@@ -72,7 +90,7 @@ impl Recorder {
     ///
     /// # Errors
     /// If the run is not over, or a file cannot be written.
-    pub fn reopen(directory: &Path, copy: Option<File>) -> io::Result<Self> {
+    pub fn reopen(directory: &Path, copy: Option<EventsCopy>) -> io::Result<Self> {
         let lock = lock(directory)?;
         let path = directory.join("events.jsonl");
         let mut events = File::options().read(true).append(true).create(true).open(path)?;
@@ -90,14 +108,17 @@ impl Recorder {
         }
     }
 
-    fn with(directory: &Path, lock: File, events: File, copy: Option<File>) -> Self {
-        let files = Mutex::new(std::iter::once(events).chain(copy).collect());
-        Self { directory: directory.to_owned(), files, _lock: lock, failure: Mutex::default() }
+    fn with(directory: &Path, lock: File, events: File, copy: Option<EventsCopy>) -> Self {
+        let files = Mutex::new((events, copy));
+        Self { directory: directory.to_owned(), files, _lock: lock, failures: Mutex::default() }
     }
 
     /// Why something could not be written, once.
-    pub fn take_failure(&self) -> Option<io::Error> {
-        self.failure.lock().ok()?.take()
+    pub fn take_failure(&self) -> Option<Unwritten> {
+        let mut failures = self.failures.lock().ok()?;
+        let first = failures.first.take()?;
+        failures.is_record_told |= matches!(first, Unwritten::Record(_));
+        Some(first)
     }
 
     /// Where it is.
@@ -109,30 +130,51 @@ impl Recorder {
     pub fn add(&self, happening: RunEvent) {
         let line = Event::new(now(), happening).line();
         let line = format!("{}\n", masked(&line));
-        if let Ok(mut files) = self.files.lock() {
-            for file in files.iter_mut() {
-                // A full disk must not end a run that trains.
-                if let Err(error) = file.write_all(line.as_bytes())
-                    && let Ok(mut failure) = self.failure.lock()
-                {
-                    failure.get_or_insert(error);
-                }
-            }
+        let Ok(mut files) = self.files.lock() else { return };
+        let (events, copy) = &mut *files;
+        // A full disk or a reader that is gone must not end a run that trains.
+        if let Err(error) = events.write_all(line.as_bytes()) {
+            self.fail(Unwritten::Record(error));
+        }
+        if let Some(Err(error)) = copy.as_mut().map(|copy| copy.add(&line)) {
+            *copy = None;
+            self.fail(Unwritten::Copy(error));
+        }
+    }
+
+    fn fail(&self, why: Unwritten) {
+        let Ok(mut failures) = self.failures.lock() else { return };
+        if !(failures.is_record_told && matches!(why, Unwritten::Record(_))) {
+            failures.first.get_or_insert(why);
         }
     }
 
     /// Writes a file of the record.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If it cannot be written, which [`Self::take_failure`] tells too.
     pub fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+        self.replace(name, text).inspect_err(|error| self.fail(Unwritten::Record(the_same(error))))
+    }
+
+    fn replace(&self, name: &str, text: &str) -> io::Result<PathBuf> {
         let path = self.directory.join(name);
         // Never half a file under its name.
         let pending = self.directory.join(format!(".{name}.new"));
-        fs::write(&pending, masked(text).as_bytes())?;
-        fs::rename(&pending, &path)?;
+        let written = fs::write(&pending, masked(text).as_bytes());
+        if let Err(error) = written.and_then(|()| fs::rename(&pending, &path)) {
+            let _ = fs::remove_file(&pending);
+            return Err(error);
+        }
         Ok(path)
     }
+}
+
+fn the_same(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(
+        || io::Error::new(error.kind(), error.to_string()),
+        io::Error::from_raw_os_error,
+    )
 }
 
 /// Takes a directory for one run, and makes it if it is not there.
@@ -149,7 +191,7 @@ fn lock(directory: &Path) -> io::Result<File> {
     {
         return Err(io::Error::new(
             io::ErrorKind::ResourceBusy,
-            "another run writes to this directory",
+            "another run is writing to this directory",
         ));
     }
     Ok(lock)
@@ -171,6 +213,15 @@ fn set_aside(directory: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Where the run with this name was set aside.
+fn aside(directory: &Path, name: &OsStr) -> Option<PathBuf> {
+    let earlier = (1..).map(|count: u32| directory.join(format!("earlier-{count}")));
+    earlier
+        .into_iter()
+        .take_while(|path| path.exists())
+        .find(|path| Record::open(path).is_ok_and(|record| name.to_str() == Some(&record.info.id)))
 }
 
 /// What a record says.
@@ -198,6 +249,9 @@ pub fn accuracies(home: &Path) -> Vec<Accuracy> {
     texts.filter_map(|text| serde_json::from_str(&text).ok()).collect()
 }
 
+/// Bytes at the end of the steps of a record that the last loss is looked for in.
+const LAST_STEPS: u64 = 64 << 10;
+
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
@@ -224,28 +278,57 @@ impl Record {
         Ok(Self { directory: directory.to_owned(), info, verdict })
     }
 
+    /// The record of a run by its name in a directory of records. A directory that a link leads to may hold a later run
+    /// by now, which has another name.
+    pub fn named(home: &Path, name: &OsStr) -> Option<Self> {
+        let path = home.join(name);
+        let record = Self::open(&path).ok()?;
+        (!path.is_symlink() || name.to_str() == Some(&record.info.id)).then_some(record)
+    }
+
     /// All records in a directory, newest first; what is no record is passed over.
     pub fn list(home: &Path) -> Vec<Self> {
         let Ok(entries) = fs::read_dir(home) else { return Vec::new() };
-        let open = |entry: fs::DirEntry| {
-            let record = Self::open(&entry.path()).ok()?;
-            // A directory that a link leads to may hold a later run by now.
-            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-            let is_own = !is_link || entry.file_name().to_str() == Some(&record.info.id);
-            is_own.then_some(record)
-        };
-        let mut records: Vec<Self> = entries.flatten().filter_map(open).collect();
+        let names = entries.flatten().map(|entry| entry.file_name());
+        let mut records: Vec<Self> = names.filter_map(|name| Self::named(home, &name)).collect();
         records.sort_by(|a, b| b.info.started_at.total_cmp(&a.info.started_at));
         records
     }
 
-    /// Lets the list of all records find one that is kept elsewhere.
+    /// Lets the list of all records find one that is kept elsewhere. The links of runs that were there before it follow
+    /// them to where they were set aside.
     ///
     /// # Errors
     /// If no link can be made.
     pub fn link(home: &Path, id: &str, directory: &Path) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(home)?;
-        std::os::unix::fs::symlink(fs::canonicalize(directory)?, home.join(id))
+        let directory = fs::canonicalize(directory)?;
+        for entry in fs::read_dir(home)?.flatten() {
+            let (link, name) = (entry.path(), entry.file_name());
+            if name != id && fs::read_link(&link).is_ok_and(|target| target == directory) {
+                fs::remove_file(&link)?;
+                if let Some(aside) = aside(&directory, &name) {
+                    symlink(aside, link)?;
+                }
+            }
+        }
+        symlink(directory, home.join(id))
+    }
+
+    /// The last step in the record, with the last loss of those near it.
+    pub fn last_step(&self) -> Option<TrainedStep> {
+        let mut file = File::open(self.directory.join("steps.jsonl")).ok()?;
+        let end = file.seek(SeekFrom::End(0)).ok()?;
+        file.seek(SeekFrom::Start(end.saturating_sub(LAST_STEPS))).ok()?;
+        let mut bytes = Vec::new();
+        file.take(LAST_STEPS).read_to_end(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        // The first line may be cut off, and the last one may be being written.
+        let mut steps =
+            text.lines().rev().filter_map(|line| serde_json::from_str::<TrainedStep>(line).ok());
+        let last = steps.next()?;
+        let loss = last.loss.or_else(|| steps.find_map(|step| step.loss));
+        Some(TrainedStep { loss, ..last })
     }
 
     /// A run that is going on at this machine and writes its checkpoints to this directory.
@@ -300,6 +383,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_last_step_of_a_record_has_the_last_loss() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let record = |text: &str| {
+            fs::write(directory.path().join("steps.jsonl"), text).expect("a file");
+            let (directory, info) = (directory.path().to_owned(), RunInfo::default());
+            let step = Record { directory, info, verdict: None }.last_step();
+            step.map(|step| (step.step, step.loss.map(|loss| loss.to_string())))
+        };
+        let line =
+            |step: u64, loss: &str| format!("{{\"at\":1.0,\"attempt\":1,\"step\":{step}{loss}}}\n");
+        let many: String = (1..=5000).map(|step| line(step, ",\"loss\":2.5")).collect();
+        let two_and_a_half = Some("2.5".to_owned());
+        assert_eq!(record(&many), Some((5000, two_and_a_half.clone())));
+        assert_eq!(record(&(many.clone() + &line(5001, ""))), Some((5001, two_and_a_half.clone())));
+        let cut = many.clone() + "{\"at\":1.0,\"att";
+        assert_eq!(record(&cut), Some((5000, two_and_a_half)));
+        let none = many + &line(5001, ",\"loss\":null");
+        assert_eq!(record(&none), Some((5001, Some("NaN".to_owned()))));
+        assert_eq!(record(""), None);
+    }
+
+    #[test]
     fn half_a_line_at_the_end_does_not_spoil_the_rest() {
         let directory = tempfile::tempdir().expect("a directory");
         let recorder = Recorder::create(directory.path(), None).expect("a record");
@@ -338,6 +443,28 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_is_told_once_whatever_could_not_be_written() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let full = File::options().write(true).open("/dev/full").expect("a device");
+        let lock = lock(directory.path()).expect("a lock");
+        let recorder = Recorder::with(directory.path(), lock, full, None);
+        recorder.add(RunEvent::Step { step: 1, loss: None });
+        let Some(Unwritten::Record(failure)) = recorder.take_failure() else {
+            panic!("the record cannot be written");
+        };
+        assert_eq!(failure.raw_os_error(), Some(Errno::NOSPC.raw_os_error()));
+        recorder.add(RunEvent::Step { step: 2, loss: None });
+        assert!(recorder.take_failure().is_none(), "not for every event");
+        drop(recorder);
+        let recorder = Recorder::create(directory.path(), None).expect("a record");
+        // A directory is in the way of the file.
+        fs::create_dir(directory.path().join("tail-1.log")).expect("a directory");
+        recorder.write("tail-1.log", "").expect_err("in the way");
+        assert!(recorder.take_failure().is_some());
+        assert!(!directory.path().join(".tail-1.log.new").exists());
+    }
+
+    #[test]
     fn a_record_has_one_owner_and_keeps_what_was_there() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("record");
@@ -364,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_elsewhere_is_listed_until_another_run_takes_its_place() {
+    fn a_record_elsewhere_is_listed_and_stays_so_when_another_run_takes_its_place() {
         let home = tempfile::tempdir().expect("a directory");
         let elsewhere = tempfile::tempdir().expect("a directory");
         let list = || -> Vec<String> {
@@ -373,10 +500,12 @@ mod tests {
         let begin = |id: &str| {
             let recorder = Recorder::create(elsewhere.path(), None).expect("a record");
             let (host, checkpoints) = (Some("a".to_owned()), Some("/ckpt".to_owned()));
-            let info = RunInfo { id: id.to_owned(), host, checkpoints, ..RunInfo::default() };
+            let started_at = now();
+            let id = id.to_owned();
+            let info = RunInfo { id, host, checkpoints, started_at, ..RunInfo::default() };
             let text = serde_json::to_string(&info).expect("JSON");
             recorder.write("run.json", &text).expect("written");
-            Record::link(home.path(), id, elsewhere.path()).expect("a link");
+            Record::link(home.path(), &info.id, elsewhere.path()).expect("a link");
             recorder
         };
         let first = begin("first");
@@ -386,8 +515,18 @@ mod tests {
         assert!(writing("b").is_none(), "another node of the same job");
         drop(first);
         assert!(writing("a").is_none(), "it does not run any more");
-        let _second = begin("second");
-        assert_eq!(list(), ["second"]);
+        drop(begin("second"));
+        assert_eq!(list(), ["second", "first"]);
+        let _third = begin("third");
+        assert_eq!(list(), ["third", "second", "first"]);
+        let named = |name: &str| Record::named(home.path(), OsStr::new(name));
+        for name in ["first", "second", "third"] {
+            assert_eq!(named(name).expect("a record").info.id, name);
+        }
+        // What was set aside is gone: its name must not lead to the run that took its place.
+        fs::remove_dir_all(elsewhere.path().join("earlier-2")).expect("removed");
+        assert!(named("second").is_none());
+        assert_eq!(list(), ["third", "first"]);
     }
 
     #[test]

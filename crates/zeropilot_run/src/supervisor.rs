@@ -12,7 +12,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
-use zeropilot_record::{Attempt, Cause, Evidence, Measured, RunEvent, Setup, Verdict};
+use zeropilot_record::{Attempt, Cause, Evidence, Measured, RunEvent, Saved, Setup, Verdict};
 
 pub use self::continuing::Continuation;
 use self::continuing::Course;
@@ -21,6 +21,7 @@ use crate::attempt::{self, Finished, Limits, Observer, Start};
 use crate::checkpoint::{self, Before, Checkpoint, Mark};
 use crate::classify::classify;
 use crate::command::RunCommand;
+use crate::disk;
 use crate::fallbacks::PlannedFallback;
 use crate::forecast::Predict;
 use crate::observed::Observed;
@@ -45,6 +46,8 @@ pub struct Policy {
     pub checkpoints: Option<PathBuf>,
     /// What to add to the command to go on from a checkpoint, `{}` being its directory.
     pub resume_with: Option<String>,
+    /// Whether an attempt may restart from scratch though the run has a checkpoint that it cannot resume from.
+    pub allows_scratch: bool,
     /// What to exit with if the run was asked to end and a later start can resume it.
     pub requeue_exit_code: Option<u8>,
 }
@@ -98,8 +101,11 @@ impl Run<'_> {
         let mut restarts = Restarts::default();
         let first = earlier.map_or_else(|| Some(self.first()), |earlier| self.continued(earlier));
         let Some(mut next) = first else {
-            return self.finished(Cause::NotStarted, attempts, seconds());
+            return self.finished(Cause::NotStarted, attempts, seconds(), None);
         };
+        if earlier.is_none() {
+            self.tell_of_others(&next);
+        }
         let cause = loop {
             started += 1;
             let number = started;
@@ -152,7 +158,7 @@ impl Run<'_> {
         }
         let course = Course { attempts: &attempts, started, seconds: seconds(), fallbacks };
         self.keep(&next, &course);
-        self.finished(cause, attempts, seconds())
+        self.finished(cause, attempts, seconds(), self.checkpoint(&next))
     }
 
     /// Where a later start can go on.
@@ -162,8 +168,20 @@ impl Run<'_> {
         Some(Evidence::ResumableFrom { step: found.step, checkpoint })
     }
 
-    fn finished(&self, cause: Cause, attempts: Vec<Attempt>, seconds: f64) -> Verdict {
-        let mut verdict = Verdict::new(self.id, cause, attempts, now()).after(seconds);
+    fn finished(
+        &self,
+        cause: Cause,
+        attempts: Vec<Attempt>,
+        seconds: f64,
+        checkpoint: Option<Checkpoint>,
+    ) -> Verdict {
+        let saved = checkpoint.map(|found| Saved {
+            step: found.step,
+            path: found.parts.display().to_string(),
+            at: found.written_at(),
+        });
+        let verdict = Verdict::new(self.id, cause, attempts, now()).after(seconds);
+        let mut verdict = verdict.with_checkpoint(saved);
         if verdict.awaits_another_start() {
             verdict.exit_code = self.policy.requeue_exit_code.unwrap_or(verdict.exit_code);
         }
@@ -228,6 +246,9 @@ impl Run<'_> {
             cause = Cause::Unproven;
         }
         evidence.extend(observed.not_started.clone().map(Evidence::Text));
+        if cause == Cause::DiskFull {
+            evidence.extend(self.full_disk(next, &evidence));
+        }
         let ended = RunEvent::AttemptEnded {
             attempt: number,
             ending: observed.ending,
@@ -245,6 +266,8 @@ impl Run<'_> {
             ending: observed.ending,
             cause,
             last_step: observed.last_step,
+            total_steps: observed.total_steps,
+            last_loss: observed.last_loss,
             seconds,
             measured: self.measured(number, &observed),
             evidence,
@@ -258,6 +281,23 @@ impl Run<'_> {
         let events = record.and_then(|record| Ok(record.events()?.collect::<Vec<_>>()));
         let (measured, _) = Measured::of(events.unwrap_or_default(), number);
         Measured { parts: observed.step_parts.get(), ..measured }
+    }
+
+    /// Which disk is full: the one that a message names, else the fullest that the run writes to.
+    fn full_disk(&self, next: &Next, evidence: &[Evidence]) -> Option<Evidence> {
+        let told = evidence.iter().find_map(|one| match one {
+            Evidence::LogLine(line) | Evidence::Exception { line, .. } => disk::told(line),
+            _ => None,
+        });
+        let written = || {
+            let record = self.recorder.directory().to_owned();
+            let places = [next.directory.clone(), record, std::env::temp_dir()];
+            next.root().into_iter().chain(places)
+        };
+        match told {
+            Some(path) => disk::fullest([path]),
+            None => disk::fullest(written()),
+        }
     }
 
     /// Whether an attempt that went on from a checkpoint and made no step was not done with that already.

@@ -78,6 +78,9 @@ pub struct MicroStep {
     pub swings: Vec<Swing>,
     /// Items at the beginning of forward that happen once in a step, before its first micro step.
     pub once: usize,
+    /// Pieces in which completions run through the models before any is learned from; those items are of one piece. One if
+    /// it is not set.
+    pub pieces: u64,
     /// Whether more steps than one learn from what these items generate, so that they happen in the first of them only.
     pub is_reused: bool,
     /// Whether the value model runs by itself.

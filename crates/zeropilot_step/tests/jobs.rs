@@ -17,8 +17,9 @@ use zeropilot_config::syntax::parse_json;
 use zeropilot_model::lora::Lora;
 use zeropilot_model::{Model, Weights};
 use zeropilot_oracle::{Oracle, programs, python, setting};
-use zeropilot_step::lower::{Conditions, Lowered, Method, Recipe};
+use zeropilot_step::lower::{Conditions, Lowered, Method, RankOf, Recipe};
 use zeropilot_step::memory::{Counting, Phase, Prediction};
+use zeropilot_step::program::{Op, StepProgram};
 use zeropilot_step::tape::{Accounting, Options};
 use zeropilot_step::task::{
     Critic, Distillation, Divergence, Frozen, Generation, Generator, Objective, Ppo, Processing,
@@ -192,6 +193,19 @@ fn predict_with(
     rank: u64,
     change: &dyn Fn(&mut Recipe),
 ) -> Prediction {
+    of_rank(case, objective, rank, change, |lowered, rank| {
+        Prediction::new(lowered, rank, Counting::AS_MEASURED)
+    })
+}
+
+/// What follows from a case for a rank.
+fn of_rank<T>(
+    case: &Value,
+    objective: Objective,
+    rank: u64,
+    change: &dyn Fn(&mut Recipe),
+    answer: impl FnOnce(&Lowered, &RankOf<'_>) -> T,
+) -> T {
     let model = model(&case["model"], objective == Objective::Reward);
     let world = world(case);
     // As the front end fills them in.
@@ -219,7 +233,7 @@ fn predict_with(
     change(&mut recipe);
     let lowered = Lowered::new(&model, &recipe, &conditions).unwrap();
     let rank = lowered.rank(&resolved, &zero, world, rank);
-    Prediction::new(&lowered, &rank, Counting::AS_MEASURED)
+    answer(&lowered, &rank)
 }
 
 /// Bytes of an engine at rest.
@@ -508,6 +522,58 @@ fn recorded_calls(rank: &Value, phase: &str) -> Calls {
         }
     }
     counted
+}
+
+/// TRL runs reference and policy over all completions of a step before it learns from any, a micro batch at a time.
+#[test]
+fn completions_of_all_micro_batches_pass_through_the_models() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let case = |trainer: &str, accumulation: u64| {
+        let model = json!({"h": 32, "i": 64, "L": 2, "a": 2, "k": 2, "v": 149});
+        let zero = json!({
+            "stage": 3, "reduce_bucket_size": 20_000, "stage3_prefetch_bucket_size": 0,
+            "stage3_param_persistence_threshold": 0, "stage3_max_reuse_distance": 0,
+        });
+        json!({
+            "id": accumulation, "name": format!("{trainer} × {accumulation}"), "trainer": trainer,
+            "model": model, "teacher": null, "world": 2,
+            "config": {
+                "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": accumulation,
+                "bf16": {"enabled": true}, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}},
+                "zero_optimization": zero,
+            },
+            "settings": {"b": 2, "p": 5, "c": 6, "gc": false, "beta": 0.1, "G": 2, "ends": false},
+        })
+    };
+    let cases: Vec<Value> =
+        [case("grpo", 1), case("grpo", 3), case("rloo", 1), case("rloo", 4)].into();
+    let answers = Oracle::start(&home, "task_server.py").answers(cases.clone());
+    for (mut case, answer) in cases.into_iter().zip(answers) {
+        let title = case["name"].to_string();
+        let ranks = answer["ranks"].as_array().unwrap_or_else(|| panic!("{title}: {answer}"));
+        case["roles"] = answer["roles"].clone();
+        let phases = ranks[0]["phases"].as_array().expect("phases");
+        let gathers = phases.iter().filter_map(|it| it[3]["all_gather_into_tensor"].as_array());
+        let recorded: (u64, u64) = gathers.fold((0, 0), |(calls, bytes), of_phase| {
+            let number = |place: usize| of_phase[place].as_u64().expect("a number");
+            (calls + number(0), bytes + number(1))
+        });
+        let objective = objective(&case).expect("a policy gradient");
+        let program = of_rank(&case, objective, 0, &|_| {}, |lowered, rank| {
+            StepProgram::of(lowered, rank, true)
+        });
+        let mut own = (0, 0);
+        for (micro, times) in program.counted() {
+            for op in micro.forward.iter().chain(&micro.backward) {
+                let (Op::Call(call) | Op::Launch(call, _)) = op else { continue };
+                if call.kind == CollectiveKind::AllGather {
+                    own.0 += times;
+                    own.1 += times * call.elements * call.element;
+                }
+            }
+        }
+        assert_eq!(own, recorded, "{title}");
+    }
 }
 
 #[test]

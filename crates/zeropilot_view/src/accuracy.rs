@@ -152,8 +152,7 @@ impl<'a> OwnRunsReport<'a> {
         if self.runs.iter().any(|run| !self.counts(run)) {
             text += &tr!(
                 language,
-                ("* not counted: the command named the model, another version of zeropilot made the prediction, or \
-                  another run of the same job was farther off\n"),
+                ("* not counted: the model name came from the launch command, another zeropilot version predicted the run, or another run of the job was farther off\n"),
                 ("* 这次运行不计入：模型名取自启动命令、由其他版本的 zeropilot 预测，或同一任务的另一次运行偏差更大\n")
             );
         }
@@ -195,7 +194,7 @@ impl<'a> OwnRunsReport<'a> {
             let [least, median, most] = [least, median, most].map(percent);
             text += &tr!(
                 language,
-                "{name}, {what}: measured differs from predicted by {median} (median; {least} to {most}; different jobs: {jobs})\n",
+                "{name}, {what}: measured values differ from predictions by {median} (median; {least} to {most}; different jobs: {jobs})\n",
                 "{name}，{what}：实测与预测相差 {median}（中位数；{least} 到 {most}；不同任务：{jobs} 个）\n"
             );
             text += &if jobs >= ENOUGH {
@@ -221,8 +220,8 @@ impl<'a> OwnRunsReport<'a> {
 pub fn nothing_to_export(language: Language) -> String {
     tr!(
         language,
-        "no run on GPUs to export yet; the collection does not include runs on CPUs",
-        "还没有可以导出的 GPU 运行；数据集不收录在 CPU 上的运行"
+        "no run on GPUs to export yet; zeropilot does not export runs on CPUs",
+        "还没有可以导出的 GPU 运行；在 CPU 上的运行不会导出"
     )
 }
 

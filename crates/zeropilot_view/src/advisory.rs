@@ -52,7 +52,7 @@ pub fn human(advisory: &'static Advisory, layout: &Layout) -> String {
         (label("kind", "类型"), advisory.kind.words().get(language).to_owned()),
         (label("affected", "受影响的版本"), versions(advisory, language)),
         (label("when", "条件"), conditions(advisory, language).join(label("; ", "；"))),
-        (label("what", "后果"), advisory.what().get(language).to_owned()),
+        (label("effect", "后果"), advisory.what().get(language).to_owned()),
         (label("fix", "修复"), fix(advisory, language)),
         (label("workaround", "变通办法"), advisory.workaround().get(language).to_owned()),
         (label("evidence", "依据"), links(advisory).join(label(", ", "，"))),
@@ -66,7 +66,7 @@ pub fn human(advisory: &'static Advisory, layout: &Layout) -> String {
         let words = tr!(
             language,
             "a test shows the defect on DeepSpeed {affected} but not on {fixed}",
-            "测试在 DeepSpeed {affected} 上复现，在 {fixed} 上不再出现"
+            "测试在 DeepSpeed {affected} 上能复现这个缺陷，在 {fixed} 上不再出现"
         );
         rows.push((label("test", "测试"), words));
     }

@@ -11,7 +11,7 @@ use zeropilot_units::Bytes;
 /// The profile in short, and where it is.
 pub fn human(profile: &MachineProfile, path: &Path, language: Language) -> String {
     let device = match profile.device.kind {
-        DeviceKind::Cpu => tr!(language, "processors of this machine", "本机处理器（CPU）"),
+        DeviceKind::Cpu => tr!(language, "the CPUs of this machine", "本机处理器（CPU）"),
         DeviceKind::Cuda => profile.device.name.clone(),
     };
     let software: Vec<String> =
@@ -65,8 +65,8 @@ fn ranks(of: &MeasuredRanks, language: Language) -> String {
         let steps = rates.spread.steps;
         text += &tr!(
             language,
-            ("  {name}  matrix products {products}, memory {memory}, {kernel:.0} µs per kernel, {hook:.0} µs per module in \
-              stage 3\n        {steps} training steps, each predicted from the others: measured differs from predicted by {low:+.0}% to {high:+.0}%\n"),
+            ("  {name}  matrix products {products}, memory bandwidth {memory}, {kernel:.0} µs per kernel, {hook:.0} µs per module in \
+              stage 3\n        {steps} training steps, each predicted from the others: measured times differ from predictions by {low:+.0}% to {high:+.0}%\n"),
             ("  {name}  矩阵乘 {products}，访存 {memory}，每个 kernel {kernel:.0} 微秒，stage 3 每个模块 {hook:.0} 微秒\n        \
               {steps} 个训练步，每一步都用其余各步预测：实测与预测相差 {low:+.0}% 到 {high:+.0}%\n")
         );
@@ -89,8 +89,8 @@ fn ranks(of: &MeasuredRanks, language: Language) -> String {
     let process = Bytes(of.memory.process_bytes);
     text += &tr!(
         language,
-        "  a process with its libraries: {process}\n",
-        "  进程及其加载的库：{process}\n"
+        "  host memory of a process with its libraries: {process}\n",
+        "  一个进程及其加载的库占用的主机内存：{process}\n"
     );
     for (bytes, words) in [
         (of.memory.context_bytes, tr!(language, "CUDA context", "CUDA 上下文")),

@@ -92,7 +92,7 @@ fn present(machine: &Machine, language: Language) -> Vec<(&'static str, String)>
     let tools: Vec<&str> =
         tools.iter().filter(|(_, there)| *there).map(|(name, _)| *name).collect();
     rows.push((
-        label("to build", "编译工具"),
+        label("build tools", "编译工具"),
         if tools.is_empty() { none() } else { tools.join(", ") },
     ));
     rows

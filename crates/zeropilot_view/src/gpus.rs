@@ -57,8 +57,8 @@ fn problem_words(
         GpusProblem::TooManyFactors => (
             tr!(
                 language,
-                "`{meant}` has more factors than nodes and GPUs per node",
-                "`{meant}` 里的乘数多于“节点数 × 每节点卡数”"
+                "`{meant}` has too many factors: at most nodes × GPUs per node",
+                "`{meant}` 里的乘数太多：最多写“节点数 × 每节点卡数”"
             ),
             None,
         ),
@@ -98,15 +98,15 @@ fn problem_words(
             tr!(language, "no GPU has {meant} of memory", "没有哪张 GPU 的显存是 {meant}"),
             Some(tr!(
                 language,
-                "write the memory of one GPU: `80GB`, or `46068MiB` as nvidia-smi prints it",
+                "write the memory size of one GPU: `80GB`, or `46068MiB` as nvidia-smi prints it",
                 "请写单卡显存：`80GB`，或照抄 nvidia-smi 显示的 `46068MiB`"
             )),
         ),
         GpusProblem::Mixed { smallest } => (
             tr!(
                 language,
-                "`{meant}` mixes different GPUs, but every rank gets the same share",
-                "`{meant}` 混用了不同的 GPU，而每个 rank 的份额相同"
+                "`{meant}` mixes different GPUs, but every rank gets an equal share of the model states",
+                "`{meant}` 混用了不同的 GPU，而每个 rank 分到的模型状态一样多"
             ),
             Some(tr!(
                 language,
@@ -118,12 +118,12 @@ fn problem_words(
         GpusProblem::Uneven { count, usual } => (
             tr!(
                 language,
-                "{count} GPUs cannot be divided evenly among nodes of up to {usual} GPUs, and the ranks of a node share its host memory",
+                "{count} GPUs cannot be divided evenly among nodes of up to {usual} GPUs, whose ranks share host memory",
                 "{count} 张卡无法平均分到每节点最多 {usual} 张的节点上，而同一节点的 rank 共用主机内存"
             ),
             Some(tr!(
                 language,
-                "also give the number of nodes, as in `1x{count}xH100`",
+                "also set the number of nodes, as in `1x{count}xH100`",
                 "请写明节点数，例如 `1x{count}xH100`"
             )),
         ),
@@ -141,13 +141,13 @@ fn accelerator_words(
             let help = if nearest.is_empty() {
                 tr!(
                     language,
-                    "write the memory of the GPU instead, as in `8x80GB`",
+                    "write the memory size of the GPU instead, as in `8x80GB`",
                     "可以直接写显存，例如 `8x80GB`"
                 )
             } else {
                 tr!(
                     language,
-                    "did you mean {names}? Otherwise, write the memory of the GPU, as in `8x80GB`",
+                    "did you mean {names}? Otherwise, write the memory size of the GPU, as in `8x80GB`",
                     "是不是想写 {names}？不是的话可以直接写显存，例如 `8x80GB`"
                 )
             };
@@ -158,7 +158,7 @@ fn accelerator_words(
         NotFound::Ambiguous { choices } => (
             tr!(
                 language,
-                "`{meant}` matches {} GPU models with different memory or interconnect",
+                "`{meant}` matches {} GPU models with different memory sizes or interconnects",
                 "`{meant}` 对应 {} 种 GPU，显存或互联不同",
                 choices.len()
             ),
@@ -234,8 +234,8 @@ pub fn not_gpus(problem: &NotGpus, language: Language) -> String {
         ),
         NotGpus::Different(names) => tr!(
             language,
-            "error: --gpus is not given, and the GPUs of this machine are of different kinds: {}\n  help: every rank gets the same share; select GPUs of one model with CUDA_VISIBLE_DEVICES, or set --gpus",
-            "错误：没有给出 --gpus，而本机的 GPU 型号不一致：{}\n  建议：每个 rank 的份额相同；用 CUDA_VISIBLE_DEVICES 选出同型号的卡，或写明 --gpus",
+            "error: --gpus is not given, and the GPUs of this machine are of different types: {}\n  help: select GPUs of one type with CUDA_VISIBLE_DEVICES, or set --gpus; every rank gets an equal share of the model states",
+            "错误：没有给出 --gpus，而本机的 GPU 型号不一致：{}\n  建议：用 CUDA_VISIBLE_DEVICES 选出同型号的卡，或写明 --gpus；每个 rank 分到的模型状态一样多",
             escaped(&names.join(", "))
         ),
     }
@@ -255,7 +255,7 @@ mod tests {
         let lines: Vec<&str> = said.lines().collect();
         assert_eq!(
             lines[0],
-            "error: `A100` matches 4 GPU models with different memory or interconnect"
+            "error: `A100` matches 4 GPU models with different memory sizes or interconnects"
         );
         assert_eq!(lines[1..3], ["  8xA100", "    ^^^^"]);
         for choice in lines[3].split('`').skip(1).step_by(2) {

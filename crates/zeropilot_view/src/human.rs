@@ -130,6 +130,15 @@ fn batch(values: &ResolvedValues, report: &Report, language: Language) -> String
             "ZeRO stage {stage}，batch 由训练参数决定，{ranks}"
         );
     };
+    if let Some(interval) = zenflow_interval(values).filter(|interval| *interval != steps) {
+        let [micro, interval] = [micro, interval].map(plain);
+        let accumulated = strategy::accumulation(&interval);
+        return tr!(
+            language,
+            "ZeRO stage {stage}, {micro} per GPU × {accumulated} (ZenFlow's `update_interval`) × {ranks}",
+            "ZeRO stage {stage}，每卡 {micro} × 梯度累积 {interval}（ZenFlow 的 `update_interval`）× {ranks}"
+        );
+    }
     let ranks = match data_parallel([train, micro, steps], report.world.size) {
         None => ranks,
         Some(parallel) => tr!(
@@ -145,6 +154,12 @@ fn batch(values: &ResolvedValues, report: &Report, language: Language) -> String
         "ZeRO stage {stage}, batch {train} = {micro} per GPU × {accumulated} × {ranks}",
         "ZeRO stage {stage}，batch {train} = 每卡 {micro} × 梯度累积 {steps} × {ranks}"
     )
+}
+
+/// The number with which ZenFlow replaces the accumulation steps after DeepSpeed has checked the batch.
+fn zenflow_interval(values: &ResolvedValues) -> Option<&PyValue> {
+    let interval = values.zero_optimization.get("zenflow")?.get("update_interval")?;
+    matches!(interval, PyValue::Int(_)).then_some(interval)
 }
 
 /// How many ranks have samples of their own, where these are not all: with sequence parallelism several share one.
@@ -321,6 +336,23 @@ mod tests {
         assert_eq!(
             line(alone, Language::English),
             "ZeRO stage 0, batch 16 = 2 per GPU × 1 accumulation step × 8 ranks"
+        );
+    }
+
+    #[test]
+    fn zenflow_replaces_the_accumulation_steps() {
+        let config = r#"{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}},
+            "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "zenflow": {"update_interval": 2}}}"#;
+        assert_eq!(
+            line(config, Language::English),
+            "ZeRO stage 2, 2 per GPU × 2 accumulation steps (ZenFlow's `update_interval`) × 8 ranks"
+        );
+        assert_eq!(
+            line(
+                &config.replace("\"update_interval\": 2", "\"update_interval\": 4"),
+                Language::English
+            ),
+            "ZeRO stage 2, batch 64 = 2 per GPU × 4 accumulation steps × 8 ranks"
         );
     }
 }

@@ -34,7 +34,7 @@ pub fn problem(name: &str, problem: &JobProblem, language: Language) -> String {
             let reason = system::failure(error, language);
             tr!(
                 language,
-                "error: {name} cannot be read: {reason}\n  help: check the path; a job is a launch script, a training script, the YAML of a framework or a DeepSpeed config",
+                "error: {name} cannot be read: {reason}\n  help: check the path; a job is a launch script, a training script, a framework's YAML file or a DeepSpeed config",
                 "错误：无法读取 {name}：{reason}\n  建议：检查路径；任务可以是启动脚本、训练脚本、训练框架的 YAML 或 DeepSpeed 配置"
             )
         }
@@ -42,7 +42,7 @@ pub fn problem(name: &str, problem: &JobProblem, language: Language) -> String {
             let is = kind(*of).get(language);
             tr!(
                 language,
-                "error: {name} is not a training job but {is}\n  help: pass a launch script, a training script, the YAML of a framework or a DeepSpeed config",
+                "error: {name} is not a training job but {is}\n  help: pass a launch script, a training script, a framework's YAML file or a DeepSpeed config",
                 "错误：{name} 不是训练任务，而是{is}\n  建议：请给出启动脚本、训练脚本、训练框架的 YAML 或 DeepSpeed 配置"
             )
         }
@@ -54,6 +54,11 @@ pub fn problem(name: &str, problem: &JobProblem, language: Language) -> String {
                 "错误：在 {name}（{is}）里没有找到用 DeepSpeed 启动的训练\n  建议：用 --config 给出 DeepSpeed 配置，用 --model 给出模型"
             )
         }
+        JobProblem::Unread(framework) => tr!(
+            language,
+            "error: {name} trains with {framework}, which zeropilot does not support: it reads neither its arguments nor its configuration\n  help: to predict the same training with DeepSpeed, describe it with --model, --stage, --micro-batch and --seq-len instead of this file",
+            "错误：{name} 用 {framework} 训练，zeropilot 不支持它，不读取它的参数和配置\n  建议：如要预测改用 DeepSpeed 的同一训练，请不要给出这个文件，用 --model、--stage、--micro-batch 和 --seq-len 描述"
+        ),
         JobProblem::WhichLaunch { wanted, launches } => {
             let list: String = launches
                 .iter()

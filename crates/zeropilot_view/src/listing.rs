@@ -112,7 +112,7 @@ impl Listed for Entry {
         Text::new("parameters", "参数量"),
         Text::new("active", "激活参数"),
         Text::new("positions", "最长序列"),
-        Text::new("also", "别名"),
+        Text::new("aliases", "别名"),
     ];
 
     fn contains(&self, word: &str) -> bool {

@@ -34,7 +34,7 @@ pub fn no_family(name: &str, language: Language) -> String {
     tr!(
         language,
         "error: --like `{name}`: unknown model family\n  help: use one of {known}",
-        "错误：--like `{name}`：没有这个模型家族\n  建议：可选 {known}"
+        "错误：--like `{name}`：没有这个模型家族\n  建议：从 {known} 中选一个"
     )
 }
 
@@ -78,7 +78,7 @@ pub fn bad_config(name: &str, error: &ConfigError, language: Language) -> String
     let cause = tr!(language, ("{}", chain(error)), ("{}", model_config::chinese(error)));
     tr!(
         language,
-        "error: model `{name}`: {cause}\n  help: give the config.json that transformers would load",
+        "error: model `{name}`: {cause}\n  help: pass the config.json that transformers would load",
         "错误：模型 `{name}`：config.json 有问题：{cause}\n  建议：请给出 transformers 能加载的 config.json"
     )
 }
@@ -192,7 +192,7 @@ fn remedy(problem: &ModelProblem, language: Language) -> String {
             match nearest(unknown, Text::new(" or ", " 或 ").get(language)) {
                 None => tr!(
                     language,
-                    "give a directory with config.json, or a hub id such as `Qwen/Qwen3-8B`",
+                    "pass a directory with config.json, or a hub id such as `Qwen/Qwen3-8B`",
                     "请给出含 config.json 的目录，或 Hub 上的模型名，如 `Qwen/Qwen3-8B`"
                 ),
                 Some(names) => tr!(language, "did you mean {names}?", "是不是想写 {names}？"),
@@ -202,12 +202,12 @@ fn remedy(problem: &ModelProblem, language: Language) -> String {
             match nearest(unknown, Text::new(" or ", "、").get(language)) {
                 None => tr!(
                     language,
-                    "download its config.json and give the path",
+                    "download its config.json and pass the path",
                     "请下载它的 config.json，然后给出路径"
                 ),
                 Some(names) => tr!(
                     language,
-                    "built-in models are {names}; or download its config.json and give the path",
+                    "built-in models are {names}; or download its config.json and pass the path",
                     "内置的模型有 {names}；也可以下载它的 config.json 后给出路径"
                 ),
             }
@@ -217,7 +217,7 @@ fn remedy(problem: &ModelProblem, language: Language) -> String {
         }
         ModelProblem::Local(_) | ModelProblem::Config(_) | ModelProblem::Unreadable(_) => tr!(
             language,
-            "give the config.json that transformers would load, or its directory",
+            "pass the config.json that transformers would load, or its directory",
             "请给出 transformers 能加载的 config.json，或它所在的目录"
         ),
     }

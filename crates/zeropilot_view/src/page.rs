@@ -55,8 +55,58 @@ pub struct SimulationWords {
     pub shares: Vec<ShareWords>,
     /// The longest wait, and what would help.
     pub advice: String,
-    /// The step as SVG.
-    pub picture: String,
+    /// What happens in its streams.
+    pub streams: StreamsWords,
+}
+
+/// The streams of a step.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StreamsWords {
+    /// How long the step takes, in seconds.
+    pub end: f64,
+    /// Moments at equal distances, from its beginning to its end.
+    pub axis: Vec<String>,
+    /// Every stream in which something happens.
+    pub lanes: Vec<LaneWords>,
+    /// What the colours stand for.
+    pub colours: Vec<ColourWords>,
+}
+
+/// A stream.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LaneWords {
+    /// What it is called.
+    pub words: &'static str,
+    /// What happens in it.
+    pub blocks: Vec<BlockWords>,
+}
+
+/// Something that happens in a stream.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BlockWords {
+    /// When it begins, in seconds.
+    pub begin: f64,
+    /// When it ends.
+    pub end: f64,
+    /// What it is.
+    pub words: String,
+    /// How long it takes.
+    pub time: String,
+    /// Its colour.
+    pub colour: &'static str,
+}
+
+/// A colour, and what it stands for.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ColourWords {
+    /// What it stands for.
+    pub words: &'static str,
+    /// The colour.
+    pub colour: &'static str,
 }
 
 /// A part of the time of a step.

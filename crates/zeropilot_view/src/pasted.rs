@@ -204,11 +204,11 @@ fn next(pasted: &Pasted, language: Language) -> String {
         PastedKind::Log => tr!(
             language,
             "This log has no out-of-memory error. zeropilot explains logs of runs that ran out of GPU memory or host memory.",
-            "日志里没有显存或主机内存不足的报错。zeropilot 解释因显存或主机内存不足（OOM）而结束的训练日志。"
+            "日志里没有显存或主机内存不足的报错。zeropilot 解释的是因显存或主机内存不足（OOM）而失败的训练日志。"
         ),
         PastedKind::Other => tr!(
             language,
-            "zeropilot reads DeepSpeed configs (JSON, Hjson, Python dict, YAML), YAML of accelerate, LLaMA-Factory, axolotl and ms-swift, and logs.",
+            "zeropilot reads DeepSpeed configs (JSON, Hjson, Python dict, YAML), YAML files for accelerate, LLaMA-Factory, axolotl and ms-swift, and logs.",
             "zeropilot 能读取 DeepSpeed 配置（JSON、Hjson、Python 字典、YAML），accelerate、LLaMA-Factory、axolotl、ms-swift 的 YAML，以及训练日志。"
         ),
     }
@@ -221,7 +221,7 @@ fn change_words(change: &Change, language: Language) -> String {
             tr!(language, "text around the config removed", "去掉了配置前后的文字")
         }
         Change::LinePrefix => {
-            tr!(language, "mark at the start of each line removed", "去掉了每行开头的标记")
+            tr!(language, "prefix removed from each line", "去掉了每行开头的标记")
         }
         Change::Escapes => tr!(language, r#"`\"` turned into `"`"#, r#"把 `\"` 还原为 `"`"#),
         Change::Entities => {
@@ -261,8 +261,8 @@ fn change_words(change: &Change, language: Language) -> String {
         ),
         Change::Built => tr!(
             language,
-            "built from the fields in the same way as accelerate",
-            "按 accelerate 的方式由各字段生成"
+            "DeepSpeed config built from the fields, as accelerate does",
+            "按 accelerate 的方式由各字段生成 DeepSpeed 配置"
         ),
     }
 }

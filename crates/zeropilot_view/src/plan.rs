@@ -19,7 +19,7 @@ pub use page::{PlanWords, words};
 
 use unicode_width::UnicodeWidthStr;
 use zeropilot_ask::{AsWritten, Bill, Changes, MethodName, Planned, Provenance, TaskName};
-use zeropilot_job::{Origin, TrainingJob};
+use zeropilot_job::{Origin, Sourced, TrainingJob};
 use zeropilot_plan::{
     Fitting, Longest, Offers, Offloaded, Plan, PlanError, Rejected, Target, Way, Work,
     nearest_multiple,
@@ -74,6 +74,8 @@ pub struct PlanReport<'a> {
     pub current: Option<&'a AsWritten>,
     /// The job that is planned and what to change in it, where its files say how it starts.
     pub changes: Option<(&'a TrainingJob, &'a Changes)>,
+    /// Whether a patch can make some of these changes.
+    pub has_patch: bool,
 }
 
 impl<'a> PlanReport<'a> {
@@ -102,14 +104,15 @@ impl<'a> PlanReport<'a> {
             provenance: &planned.provenance,
             current: planned.current.as_ref(),
             changes: None,
+            has_patch: false,
         }
     }
 
     /// With what to change in a job; one whose files say no config is started by a command of ours.
-    pub fn with_changes(self, job: &'a TrainingJob, changes: &'a Changes) -> Self {
+    pub fn with_changes(self, job: &'a TrainingJob, changes: &'a Changes, has_patch: bool) -> Self {
         let is_started =
             job.config.as_ref().is_some_and(|config| matches!(config.origin, Origin::File { .. }));
-        Self { changes: is_started.then_some((job, changes)), ..self }
+        Self { changes: is_started.then_some((job, changes)), has_patch, ..self }
     }
 
     /// "8xH100", or "4 of 8xH100" where fewer are cheaper.
@@ -173,8 +176,8 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
     text.push_str(&rejected(&report.plan.rejected, layout));
     text.push_str(&rows(
         Text::new(
-            "\nIf the run still runs out of memory, try in this order:",
-            "\n如果仍然显存不足，依次尝试：",
+            "\nIf the run still runs out of GPU memory, try these fallbacks in order:",
+            "\n如果仍然显存不足，依次尝试以下降级方案：",
         )
         .get(language),
         report.plan.fallbacks.iter().map(|fallback| row(fallback, report, language)),
@@ -191,14 +194,24 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
             escaped(path)
         ));
     }
-    text.push_str(&fold(&by_hand(choice, language), width));
+    let job = report.changes.map(|(job, _)| job);
+    text.push_str(&fold(&by_hand(choice, job, language), width));
     // Code that is cut cannot be copied.
     text.push_str(&script::code(report, choice, language));
     text.push_str(&fold(&rollout_words(report.steps, language), width));
     match report.changes {
         Some((job, found)) => {
             let strategy = zero_words(choice.way, language);
-            text.push_str(&changes::of_job(job, found, &strategy, language));
+            text.push_str(&changes::of_job(job, found, report.has_patch, &strategy, language));
+            let needs_another = |current: &AsWritten| {
+                current.answer.device().expected() != choice.answer.device().expected()
+            };
+            if found.is_empty()
+                && !found.kept.is_empty()
+                && report.current.is_some_and(needs_another)
+            {
+                text.push_str(&fold(&changes::kept(&found.kept, language), width));
+            }
         }
         None => text.push_str(&rows(
             Text::new(
@@ -222,12 +235,13 @@ pub fn human(report: &PlanReport<'_>, layout: &Layout) -> String {
 fn beyond(method: MethodName, language: Language) -> &'static str {
     match method {
         MethodName::Full => Text::new(
-            "  then LoRA or QLoRA (--method)\n",
+            "  then use LoRA or QLoRA (--method)\n",
             "  仍不够则用 LoRA 或 QLoRA（--method）\n",
         ),
-        MethodName::Lora => {
-            Text::new("  then QLoRA (--method qlora)\n", "  仍不够则用 QLoRA（--method qlora）\n")
-        }
+        MethodName::Lora => Text::new(
+            "  then use QLoRA (--method qlora)\n",
+            "  仍不够则用 QLoRA（--method qlora）\n",
+        ),
         MethodName::Qlora => Text::new("", ""),
     }
     .get(language)
@@ -251,7 +265,7 @@ fn choice_words(report: &PlanReport<'_>, choice: &Fitting, language: Language) -
     tr!(
         language,
         (
-            "{model} on {gpus}: {way}\n  GPU {need} of {}: {word}, {spare} to spare; host {} per node\n{task}{time}{bill}  global batch size {batch} = {spread}\n  chosen because it fits even at its upper bound and {}\n",
+            "{model} on {gpus}: {way}\n  GPU memory {need} of {}: {word}, {spare} to spare; host memory {} per node\n{task}{time}{bill}  global batch size {batch} = {spread}\n  chosen because it fits even at the upper bound of the prediction and {}\n",
             report.capacity.expected(),
             choice.answer.node().expected(),
             why(report, language)
@@ -280,8 +294,8 @@ fn rollout_words(steps: &zeropilot_step::task::Task, language: Language) -> Stri
     )
 }
 
-/// What the script itself must do, where no argument says it.
-fn by_hand(choice: &Fitting, language: Language) -> String {
+/// What the script itself must do, where no argument says it and the job does not do it already.
+fn by_hand(choice: &Fitting, job: Option<&TrainingJob>, language: Language) -> String {
     if !matches!(choice.recipe.target, Target::DeepSpeed | Target::Accelerate) {
         return String::new();
     }
@@ -295,7 +309,13 @@ fn by_hand(choice: &Fitting, language: Language) -> String {
         ));
     }
     let work = choice.way.work;
-    if work.checkpointing && work.long_context.checkpoints == Checkpoints::Counted {
+    let does = |of: fn(&TrainingJob) -> Option<&Sourced<bool>>| {
+        job.and_then(of).is_some_and(|said| said.value)
+    };
+    if work.checkpointing
+        && !does(|job| job.grad_checkpointing.as_ref())
+        && work.long_context.checkpoints == Checkpoints::Counted
+    {
         text.push_str(
             Text::new(
                 "\nYour script must turn on gradient checkpointing: model.gradient_checkpointing_enable()\n",
@@ -304,7 +324,7 @@ fn by_hand(choice: &Fitting, language: Language) -> String {
             .get(language),
         );
     }
-    if choice.way.work.fused_loss {
+    if work.fused_loss && !does(|job| job.fused_loss.as_ref()) {
         text.push_str(
             Text::new(
                 "\nYour script must use a fused linear cross entropy, such as Liger Kernel's\n",
@@ -356,7 +376,7 @@ fn rejected(rejected: &[Rejected], layout: &Layout) -> String {
     let language = layout.language;
     let head = Text::new(
         "\nNot guaranteed to fit, even with the smallest settings:",
-        "\n缩到最小也不能保证放得下：",
+        "\n即使用最小设置，也不能保证放得下：",
     )
     .get(language);
     let all = rejected.iter().map(|rejected| rejected_row(rejected, language));
@@ -365,16 +385,27 @@ fn rejected(rejected: &[Rejected], layout: &Layout) -> String {
 
 /// When the GPU is fullest in the strategy that comes nearest to fitting, where other models run too.
 fn limit(rejected: &[Rejected], language: Language) -> String {
-    let of_device = rejected.iter().filter(|it| it.over_by().0 > 0 && it.other_models.0 > 0);
+    let has_others = |it: &&Rejected| it.other_models.0 + it.rollout.0 > 0;
+    let of_device = rejected.iter().filter(|it| it.over_by().0 > 0).filter(has_others);
     let Some(nearest) = of_device.min_by_key(|rejected| rejected.over_by()) else {
         return String::new();
     };
-    let (way, others) = (way_words(nearest.way, language), nearest.other_models);
+    let way = way_words(nearest.way, language);
     let moment = phase::moment(nearest.fullest).get(language);
+    let (others, rollout) = (nearest.other_models, nearest.rollout);
+    let users = match (others.0, rollout.0) {
+        (_, 0) => tr!(language, "frozen models use {others}", "不训练的模型占 {others}"),
+        (0, _) => tr!(language, "vLLM uses {rollout}", "vLLM 占 {rollout}"),
+        _ => tr!(
+            language,
+            "vLLM uses {rollout} and frozen models {others}",
+            "vLLM 占 {rollout}，不训练的模型占 {others}"
+        ),
+    };
     tr!(
         language,
-        "Of these, {way} comes closest: GPU memory peaks {moment}, and frozen models use {others} of it.\n",
-        "其中最接近的是 {way}：显存峰值出现在{moment}，不训练的模型占 {others}。\n"
+        "Of these, {way} comes closest: GPU memory peaks {moment}, and {users} of it.\n",
+        "其中最接近的是 {way}：显存峰值出现在{moment}，其中{users}。\n"
     )
 }
 
@@ -464,7 +495,7 @@ pub fn problem(error: &PlanError, language: Language) -> String {
         ),
         PlanError::NoMemory => tr!(
             language,
-            "error: the memory of the GPUs is unknown\n  help: write the memory, as in `8x80GB`, or name the GPU model, as in `8xH100`",
+            "error: the GPU memory size is unknown\n  help: write the memory size of one GPU, as in `8x80GB`, or name the GPU model, as in `8xH100`",
             "错误：不知道每张卡的显存\n  建议：写明显存（如 `8x80GB`）或型号（如 `8xH100`）"
         ),
         PlanError::NoSpeed => tr!(
@@ -474,7 +505,7 @@ pub fn problem(error: &PlanError, language: Language) -> String {
         ),
         PlanError::Refused(_) => tr!(
             language,
-            "error: zeropilot cannot write a config for these settings\n  help: run `zeropilot new`, which reports contradicting settings",
+            "error: zeropilot cannot write a config for these settings\n  help: run `zeropilot new`, which reports contradictory settings",
             "错误：无法按这些要求生成配置\n  建议：运行 `zeropilot new`，它会指出互相矛盾的设置"
         ),
     }

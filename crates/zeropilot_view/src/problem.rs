@@ -5,7 +5,8 @@ use zeropilot_ask::{
     CreateProblem, JudgingProblem, MachinesProblem, MemoryProblem, OutOfRange, PlanProblem,
     SimulateProblem, TaskProblem,
 };
-use zeropilot_text::{Language, tr};
+use zeropilot_job::{Framework, Origin};
+use zeropilot_text::{Language, Text, tr};
 
 use crate::{
     FileResult, Format, Layout, creation, escaped, gpus, plan, provenance, simulate, talk,
@@ -66,7 +67,7 @@ fn task(problem: &TaskProblem, language: Language) -> String {
             tr!(
                 language,
                 "error: `--{option}` has no effect with `--task {task}`\n  help: omit the option, or choose another --task",
-                "错误：`--{option}` 对 `--task {task}` 不起作用\n  建议：去掉这个选项，或换一个 --task"
+                "错误：`--{option}` 对 `--task {task}` 不生效\n  建议：去掉这个选项，或换一个 --task"
             )
         }
         TaskProblem::NotFound { option } => {
@@ -102,7 +103,7 @@ fn task(problem: &TaskProblem, language: Language) -> String {
         ),
         TaskProblem::Vocabularies { student, teacher } => tr!(
             language,
-            "error: the student's vocabulary has {student} tokens, the teacher's {teacher}: the loss raises an error\n  help: choose a teacher with the same vocab_size, or pad the smaller vocabulary",
+            "error: the student's vocabulary has {student} tokens, but the teacher's has {teacher}: computing the loss raises an error\n  help: choose a teacher with the same vocab_size, or pad the smaller vocabulary",
             "错误：学生模型的词表大小是 {student}，教师模型是 {teacher}：两者的 logits 无法比较，计算 loss 时会报错\n  建议：换一个 vocab_size 相同的教师模型，或把较小的词表补齐"
         ),
         TaskProblem::CompletionTooLong { tokens, length } => tr!(
@@ -112,17 +113,17 @@ fn task(problem: &TaskProblem, language: Language) -> String {
         ),
         TaskProblem::Share { share } => tr!(
             language,
-            "error: vLLM cannot use {share} of a GPU\n  help: set `--vllm-gpu-memory-utilization` to a share between 0 and 1, such as 0.3",
-            "错误：vLLM 无法占用一张卡的 {share}\n  建议：把 `--vllm-gpu-memory-utilization` 设为 0 到 1 之间的比例，如 0.3"
+            "error: vLLM cannot use a fraction of {share} of the GPU memory\n  help: set `--vllm-gpu-memory-utilization` to a fraction between 0 and 1, such as 0.3",
+            "错误：vLLM 占用显存的比例不能是 {share}\n  建议：把 `--vllm-gpu-memory-utilization` 设为 0 到 1 之间的比例，如 0.3"
         ),
         TaskProblem::Split { ranks, split } => tr!(
             language,
-            "error: {ranks} GPUs cannot form groups of {split} for vLLM weights: the trainer exits with an error\n  help: choose a `--vllm-tensor-parallel-size` that divides {ranks}",
-            "错误：{ranks} 张卡不能按 {split} 张一组来共用 vLLM 权重，训练器会报错停止\n  建议：`--vllm-tensor-parallel-size` 要能整除 {ranks}"
+            "error: {ranks} GPUs cannot form equal groups of {split} that share vLLM's weights: the trainer exits with an error\n  help: choose a `--vllm-tensor-parallel-size` that divides {ranks}",
+            "错误：{ranks} 张卡无法按每组 {split} 张平均分组共用 vLLM 权重，训练器会报错退出\n  建议：`--vllm-tensor-parallel-size` 取 {ranks} 的约数"
         ),
         TaskProblem::ShareTooSmall { weights, share } => tr!(
             language,
-            "error: vLLM cannot start: it may use {share} of each GPU, but its weights alone need {weights}\n  help: raise `--vllm-gpu-memory-utilization`, split the weights with `--vllm-tensor-parallel-size`, or use `--rollout server`. Activations, CUDA graphs (about 2 GiB) and the KV cache need more memory",
+            "error: vLLM cannot start: it may use {share} of GPU memory on each GPU, but its weights alone need {weights}\n  help: raise `--vllm-gpu-memory-utilization`, split the weights with `--vllm-tensor-parallel-size`, or use `--rollout server`. Activations, CUDA graphs (about 2 GiB) and the KV cache also need GPU memory",
             "错误：vLLM 无法启动：每张卡只允许它占用 {share}，而仅权重就要 {weights}，还没算激活值、CUDA graph（约 2 GiB）和 KV cache\n  建议：调大 `--vllm-gpu-memory-utilization`，用 `--vllm-tensor-parallel-size` 切分权重，或改用 `--rollout server`"
         ),
         TaskProblem::NoRewardHead => tr!(
@@ -150,12 +151,36 @@ pub fn value(name: &str, why: &str, language: Language) -> String {
 }
 
 fn contradiction(name: &str, conflict: &Conflict, language: Language) -> String {
-    let Conflict { key, written, option, given } = conflict;
-    let (name, option) = (escaped(name), option.replace('_', "-"));
+    let Conflict { key, written, option, given, origin, config, framework } = conflict;
+    let (name, field, option) = (escaped(name), *option, option.replace('_', "-"));
+    let place = match config {
+        Origin::File { name: file, .. } if *file != name => {
+            let place = provenance::origin(config, language);
+            tr!(language, "{name} ({place})", "{name}（{place}）")
+        }
+        _ => name.into_owned(),
+    };
+    if *origin != Origin::Option {
+        let (what, said) =
+            (provenance::words(field, language), provenance::origin(origin, language));
+        let help = match framework {
+            None | Some(Framework::DeepSpeed | Framework::Accelerate) => Text::new("", ""),
+            Some(_) => Text::new(
+                ", because the HF Trainer exits with an error if they differ",
+                "，两者不同时 HF Trainer 会报错退出",
+            ),
+        };
+        let help = help.get(language);
+        return tr!(
+            language,
+            "error: {what} {given} ({said}) contradicts {place}, where {key} is {written}\n  help: write the same value in both places{help}. To predict the value in the config, add --{option} {written}",
+            "错误：{what} {given}（{said}）与 {place} 矛盾：其中 {key} 是 {written}\n  建议：两处写相同的值{help}。要按配置里的值预测，请加上 --{option} {written}"
+        );
+    }
     tr!(
         language,
-        "error: --{option} {given} contradicts {name}, where {key} is {written}\n  help: omit --{option}, or change the file",
-        "错误：--{option} {given} 与 {name} 矛盾：文件里 {key} 是 {written}\n  建议：去掉 --{option}，或修改文件"
+        "error: --{option} {given} contradicts {place}, where {key} is {written}\n  help: omit --{option}, or change the file",
+        "错误：--{option} {given} 与 {place} 矛盾：文件里 {key} 是 {written}\n  建议：去掉 --{option}，或修改文件"
     )
 }
 

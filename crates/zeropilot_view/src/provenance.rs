@@ -33,7 +33,7 @@ const NAMES: [(&str, Text, &str); 45] = [
     ("grad_accum", Text::new("gradient accumulation steps", "梯度累积步数"), "--grad-accum"),
     ("method", Text::new("method", "训练方式"), "--method"),
     ("lora_rank", Text::new("LoRA rank", "LoRA 秩"), "--lora-rank"),
-    ("quantization", Text::new("quantized base", "量化基座"), "--quantization"),
+    ("quantization", Text::new("quantized base model", "量化基座模型"), "--quantization"),
     ("lora_targets", Text::new("LoRA targets", "LoRA 目标模块"), "--lora-targets"),
     (
         "grad_checkpointing",
@@ -65,7 +65,7 @@ const NAMES: [(&str, Text, &str); 45] = [
     ("critic", Text::new("value model", "价值模型"), "--critic"),
     (
         "rollout_batch",
-        Text::new("completions judged at once", "一次评判的补全数"),
+        Text::new("completions scored at once", "一次打分的补全数"),
         "--rollout-batch",
     ),
     ("reference", Text::new("reference", "参考模型"), "--reference"),
@@ -73,7 +73,7 @@ const NAMES: [(&str, Text, &str); 45] = [
     ("rollout", Text::new("rollout", "补全的来源"), "--rollout"),
     (
         "vllm_gpu_memory_utilization",
-        Text::new("vLLM's share of a GPU", "vLLM 占用显存的比例"),
+        Text::new("vLLM's share of GPU memory", "vLLM 占用显存的比例"),
         "--vllm-gpu-memory-utilization",
     ),
     ("vllm_sleep", Text::new("vLLM's sleep mode", "vLLM 休眠模式"), "--vllm-sleep"),
@@ -140,13 +140,13 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         Note::LongRun { tokens, is_assumed, days } => long_run(tokens, is_assumed, days, language),
         Note::OpenBatch => tr!(
             language,
-            "--global-batch is not given, so each strategy has its own batch and times are compared per sequence",
-            "未指定 --global-batch，各方案的 batch 不同，耗时按每条序列比较"
+            "--global-batch is not given, so each strategy has its own global batch size, and zeropilot compares times per sequence",
+            "未指定 --global-batch，各方案的全局 batch 不同，耗时按每条序列比较"
         ),
         Note::NetworkUnused => tr!(
             language,
             "all GPUs are in one node, so --network has no effect",
-            "所有卡都在一个节点内，--network 不起作用"
+            "所有卡都在一个节点内，--network 不生效"
         ),
         Note::MeasuredMachine { ranks, links: true } => tr!(
             language,
@@ -162,12 +162,12 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         ),
         Note::TrlAssumed => tr!(
             language,
-            "zeropilot assumes TRL 1.16, which never stores all logits; TRL before 1.7 stores them and needs more memory (set --trl-version)",
+            "zeropilot assumes TRL 1.16, which never stores all logits; TRL before 1.7 stores them and needs more GPU memory (set --trl-version)",
             "按 TRL 1.16 计算，它从不保存完整的 logits；1.7 之前的 TRL 会保存，需要更多显存：请用 --trl-version 指定"
         ),
         Note::TrlScoresAssumed => tr!(
             language,
-            "zeropilot assumes TRL 1.16, which computes log-probabilities without storing all logits; TRL before 1.15 stores them and needs more memory (set --trl-version)",
+            "zeropilot assumes TRL 1.16, which computes log-probabilities without storing all logits; TRL before 1.15 stores them and needs more GPU memory (set --trl-version)",
             "按 TRL 1.16 计算，它不保存完整的 logits 就能算出 log 概率；1.15 之前的 TRL 会保存，需要更多显存：请用 --trl-version 指定"
         ),
         Note::PpoCheckpointing => tr!(
@@ -182,12 +182,12 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
         ),
         Note::FrozenTowerDifferentiated => tr!(
             language,
-            "with gradient checkpointing, the backward pass also runs through the frozen vision tower. A transformers hook makes the output of the tower's input layer require a gradient. To save the tower's checkpoints and its backward pass, remove this hook after you enable gradient checkpointing",
+            "with gradient checkpointing, the backward pass also runs through the frozen vision tower. A transformers hook makes the output of the tower's input layer require a gradient. To avoid the tower's activation checkpoints and its backward pass, remove this hook after you enable gradient checkpointing",
             "开启梯度检查点后，冻结的视觉塔也会做反向：transformers 会让它输入层的输出需要梯度。启用梯度检查点之后移除这个 hook，可以省下视觉塔的检查点和一次反向"
         ),
         Note::QuantizedLoadedWhole => tr!(
             language,
-            "transformers loads the whole quantized model on every GPU before ZeRO-3 partitions it. More GPUs therefore do not lower the memory that loading needs; `--load partitioned` excludes loading",
+            "transformers loads the whole quantized model on every GPU before ZeRO-3 partitions it. More GPUs therefore do not lower the GPU memory that loading needs; with `--load partitioned`, the prediction excludes loading",
             "transformers 会先在每张卡上加载完整的量化模型，然后 ZeRO-3 才切分，所以增加卡数不会降低加载时的显存；加上 `--load partitioned`，预测就不计入加载阶段的显存"
         ),
         Note::RepeatedSequences { ranks } => tr!(
@@ -240,7 +240,7 @@ pub(crate) fn no_bf16(card: &str, language: Language) -> String {
     tr!(
         language,
         "{card} does not support bf16: DeepSpeed rejects it, or PyTorch emulates it slowly, at an unknown speed",
-        "{card} 不支持 bf16：DeepSpeed 会拒绝，或由 PyTorch 低速模拟，速度未知"
+        "{card} 不支持 bf16：DeepSpeed 会拒绝这种精度，或由 PyTorch 低速模拟，速度未知"
     )
 }
 
@@ -295,7 +295,8 @@ fn installed(provenance: &Provenance, language: Language) -> String {
         .collect()
 }
 
-fn assumed(provenance: &Provenance, language: Language) -> String {
+/// What nobody said, in a line; empty if everything was said.
+pub(crate) fn assumed(provenance: &Provenance, language: Language) -> String {
     let assumed: Vec<String> = provenance
         .statements
         .iter()
@@ -370,13 +371,17 @@ pub fn not_modelled(all: &[NotModelled], language: Language) -> String {
 
 fn effect(direction: Direction) -> Text {
     match direction {
-        Direction::Lower => {
-            Text::new("The run may need less than predicted.", "实际需要可能低于预测。")
-        }
-        Direction::Higher => Text::new("The run needs more than predicted.", "实际需要高于预测。"),
+        Direction::Lower => Text::new(
+            "The run may need less memory or time than predicted.",
+            "实际占用或耗时可能低于预测。",
+        ),
+        Direction::Higher => Text::new(
+            "The run needs more memory or time than predicted.",
+            "实际占用或耗时高于预测。",
+        ),
         Direction::Either => Text::new(
-            "The run may need less or more than predicted.",
-            "实际需要可能低于或高于预测。",
+            "The run may need less or more memory or time than predicted.",
+            "实际占用或耗时可能低于或高于预测。",
         ),
     }
 }
@@ -413,7 +418,7 @@ fn value(value: &Value, language: Language) -> String {
 pub fn unreadable_config(problem: &UnreadableConfig, language: Language) -> String {
     let help = if problem.is_computed {
         Text::new(
-            "pass the config with --config, or --stage and --offload",
+            "pass the config with --config, or set --stage and --offload",
             "用 --config 给出配置，或用 --stage 和 --offload 指定",
         )
     } else {

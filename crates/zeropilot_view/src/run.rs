@@ -1,8 +1,11 @@
 //! Supervised runs in words: what happens, why they ended, what to do.
 
+mod checkpoints;
 mod drift;
+mod ending;
 mod evidence;
 mod hang;
+mod listing;
 pub mod nodes;
 pub mod report;
 mod shortage;
@@ -11,16 +14,15 @@ pub mod watch;
 
 use std::path::Path;
 
-use serde_json::{Value, json};
-use unicode_width::UnicodeWidthStr;
 use zeropilot_record::{
-    Attempt, Cause, Evidence, Memory, NoResume, Phase, RunEvent, RunInfo, Setup, Shortage, Verdict,
+    Attempt, Cause, Evidence, Memory, Phase, RunEvent, RunInfo, Setup, Shortage, Verdict,
 };
 use zeropilot_text::{Language, Text, tr};
 
-use self::nodes::JobLook;
 use crate::{escaped, strategy_words, system};
 
+pub use ending::{Ended, loss_words, verdict};
+pub use listing::{Row, list, list_json};
 pub use status::{StatusLine, status};
 
 /// Fingerprints that launchers wait behind for minutes, so that they are said at once.
@@ -52,18 +54,6 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
                 language,
             )
         }
-        RunEvent::Resuming { checkpoint, step } => tr!(
-            language,
-            "resuming from step {step}: {}",
-            "从第 {step} 步续训：{}",
-            escaped(checkpoint)
-        ),
-        RunEvent::BeginningAnew { reason, checkpoints } => {
-            anew(*reason, checkpoints.as_deref(), language)
-        }
-        RunEvent::NotStartedAgain { reason, checkpoints } => {
-            not_again(*reason, checkpoints, language)
-        }
         RunEvent::Restarting { delay } => {
             tr!(language, "starting again in {delay:.0} s", "{delay:.0} 秒后重新启动")
         }
@@ -75,17 +65,15 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
             escaped(line),
             advice(&Cause::NoRendezvous, language).unwrap_or_default()
         ),
-        RunEvent::CheckpointsShared { run, checkpoints } => tr!(
+        RunEvent::NormNotFinite { since } => tr!(
             language,
-            "warning: run {} on this machine also writes its checkpoints to {}; the two overwrite each other's checkpoints\n  help: use a separate directory for each run",
-            "警告：本机的运行 {} 也在向 {} 写 checkpoint，两者会互相覆盖\n  建议：给每个运行单独的目录",
-            escaped(run),
-            escaped(checkpoints)
+            "since step {since}, the gradient norm has been NaN or infinite, but the loss is finite. In fp16, DeepSpeed skips such steps; in bf16 or fp32, they do not train the model\n  help: lower the learning rate, or check the data and the loss of these steps",
+            "从第 {since} 步起，梯度范数是 NaN 或无穷大，但 loss 是有限值。fp16 下 DeepSpeed 会跳过这些步；bf16 或 fp32 下这些步没有训练效果\n  建议：降低学习率，或检查这些步的数据和 loss"
         ),
         RunEvent::NoRanksYet { seconds } => tr!(
             language,
-            "no rank has started after {seconds:.0} s, and the launcher is idle: it is probably waiting for other nodes\n  help: check that the command runs on every node, with the same master address, port and number of nodes; Ctrl-C stops it",
-            "{seconds:.0} 秒后仍没有 rank 启动，启动器也处于空闲：它很可能在等其他节点\n  建议：确认每个节点都在运行该命令，且主节点地址、端口和节点数相同；Ctrl-C 可停止"
+            "no rank has started after {seconds:.0} s, and the launcher is idle: it is probably waiting for other nodes\n  help: check that the command runs on every node, with the same master address, port and number of nodes. Press Ctrl-C to stop the run",
+            "{seconds:.0} 秒后仍没有 rank 启动，启动器也处于空闲：它很可能在等其他节点\n  建议：确认每个节点都在运行该命令，且主节点地址、端口和节点数相同；按 Ctrl-C 停止运行"
         ),
         RunEvent::NotFinite { since: Some(step) } => tr!(
             language,
@@ -119,60 +107,15 @@ pub fn happening(happening: &RunEvent, language: Language) -> Option<String> {
         RunEvent::AttemptEnded { attempt, cause, .. } => tr!(
             language,
             "attempt {attempt} ended: {}",
-            "第 {attempt} 次运行结束：{}",
+            "第 {attempt} 次尝试结束：{}",
             cause_words(cause, language)
         ),
-        _ => return drift::happened(happening, language),
+        _ => {
+            return checkpoints::happened(happening, language)
+                .or_else(|| drift::happened(happening, language));
+        }
     };
     Some(text)
-}
-
-fn no_resume(reason: NoResume, language: Language) -> &'static str {
-    let reason = match reason {
-        NoResume::NoCheckpoint => Text::new(
-            "this run has not written a complete checkpoint yet",
-            "本次运行还没有写出完整的 checkpoint",
-        ),
-        NoResume::OfAnotherRun => Text::new(
-            "the checkpoints in the directory are from another run",
-            "目录里的 checkpoint 来自另一次运行",
-        ),
-        NoResume::OptionUnknown => Text::new(
-            "zeropilot needs --resume-with to make the program resume from a checkpoint",
-            "zeropilot 需要 --resume-with 才能让训练程序续训",
-        ),
-        NoResume::OtherShape => Text::new(
-            "DeepSpeed cannot load the last checkpoint in this stage and with this number of ranks",
-            "DeepSpeed 无法在这个 stage 和总卡数下加载最近的 checkpoint",
-        ),
-        NoResume::NotLinkable => Text::new(
-            "zeropilot cannot create a link to the checkpoint",
-            "zeropilot 无法为 checkpoint 建立链接",
-        ),
-    };
-    reason.get(language)
-}
-
-fn not_again(reason: NoResume, checkpoints: &str, language: Language) -> String {
-    let (reason, checkpoints) = (no_resume(reason, language), escaped(checkpoints));
-    tr!(
-        language,
-        "not restarting: {reason}. The command does not contain {checkpoints}, so a new attempt would overwrite the checkpoints in this directory\n  help: pass the directory as an option of the training program, or start again with another directory",
-        "不再重新启动：{reason}；命令里没有写出 {checkpoints}，再次运行会覆盖其中的 checkpoint\n  建议：用训练程序的选项指定该目录，或换一个目录重新启动"
-    )
-}
-
-fn anew(reason: NoResume, checkpoints: Option<&str>, language: Language) -> String {
-    let reason = no_resume(reason, language);
-    let fresh = checkpoints.map(|path| escaped(path));
-    match fresh {
-        None => tr!(language, "restarting from scratch: {reason}", "从头开始：{reason}"),
-        Some(path) => tr!(
-            language,
-            "restarting from scratch: {reason}; new checkpoints go to {path}",
-            "从头开始：{reason}；新 checkpoint 写入 {path}"
-        ),
-    }
 }
 
 /// What an attempt runs with.
@@ -180,7 +123,7 @@ fn setup_words(setup: &Setup, language: Language) -> String {
     match setup {
         Setup::Strategy(strategy) => strategy_words(strategy, language),
         Setup::Text(text) if !text.is_empty() => escaped(text).into_owned(),
-        Setup::AsGiven | Setup::Text(_) => tr!(language, "as given", "原配置"),
+        Setup::AsGiven | Setup::Text(_) => tr!(language, "config as given", "原配置"),
     }
 }
 
@@ -209,28 +152,10 @@ pub fn cause_words(cause: &Cause, language: Language) -> String {
         Cause::OutOfMemory { memory, shortage, phase } => {
             memory_words(*memory, *shortage, *phase, language)
         }
-        Cause::RankKilled { rank, signal } => match rank {
-            Some(rank) => tr!(
-                language,
-                "rank {rank} was killed (signal {signal})",
-                "rank {rank} 被杀死（信号 {signal}）"
-            ),
-            None => tr!(
-                language,
-                "a rank was killed (signal {signal})",
-                "有一个 rank 被杀死（信号 {signal}）"
-            ),
-        },
-        Cause::Crashed { rank: Some(rank), signal } => tr!(
-            language,
-            "rank {rank} crashed (signal {signal})",
-            "rank {rank} 崩溃（信号 {signal}）"
-        ),
-        Cause::Crashed { rank: None, signal } => {
-            tr!(language, "a rank crashed (signal {signal})", "有一个 rank 崩溃（信号 {signal}）")
-        }
+        Cause::RankKilled { rank, signal } => killed_words(*rank, *signal, language),
+        Cause::Crashed { rank, signal } => crashed_words(*rank, *signal, language),
         Cause::DeviceFailed { rank: Some(rank) } => {
-            tr!(language, "a GPU failed, on rank {rank}", "GPU 硬件故障（rank {rank}）")
+            tr!(language, "a GPU failed on rank {rank}", "GPU 硬件故障（rank {rank}）")
         }
         Cause::DeviceFailed { rank: None } => fixed("a GPU failed", "GPU 硬件故障"),
         Cause::SharedMemoryFull => {
@@ -250,11 +175,9 @@ pub fn cause_words(cause: &Cause, language: Language) -> String {
         Cause::NoRendezvous => {
             fixed("the ranks could not connect to each other", "各 rank 无法建立连接")
         }
-        Cause::LauncherKilled { signal: Some(signal) } => tr!(
-            language,
-            "the launcher was killed (signal {signal})",
-            "启动器被杀死（信号 {signal}）"
-        ),
+        Cause::LauncherKilled { signal: Some(signal) } => {
+            tr!(language, "the command was killed (signal {signal})", "命令被杀死（信号 {signal}）")
+        }
         Cause::LauncherKilled { signal: None } => {
             fixed("the launcher's process on this node was killed", "本节点的启动器进程被杀死")
         }
@@ -269,7 +192,7 @@ pub fn cause_words(cause: &Cause, language: Language) -> String {
             "集合通信超时：各 rank 互相等待太久",
         ),
         Cause::PeerLost => fixed(
-            "lost the connection to a rank on another machine",
+            "the connection to a rank on another machine was lost",
             "与另一台机器上的 rank 断开了连接",
         ),
         Cause::Hang { ranks } => fixed("the run hung", "训练卡住") + &of_ranks(ranks, language),
@@ -282,7 +205,19 @@ pub fn cause_words(cause: &Cause, language: Language) -> String {
             "the loss jumped at step {since} and stayed high",
             "loss 在第 {since} 步突然升高，此后没有回落"
         ),
-        Cause::NotFinite => fixed("the loss is NaN or infinite", "loss 变成了 NaN 或无穷大"),
+        Cause::NotFinite => fixed(
+            "the loss or the gradient norm is NaN or infinite",
+            "loss 或梯度范数变成了 NaN 或无穷大",
+        ),
+        Cause::EndedEarly { step, total } => tr!(
+            language,
+            "ended at step {step} of {total}: the command exited without an error before the last step",
+            "在第 {step}/{total} 步结束：命令没有报错，但没有完成全部步数"
+        ),
+        Cause::NoInput => fixed(
+            "the training program asked for input, but its standard input is /dev/null",
+            "训练程序要求输入，但它的标准输入是 /dev/null",
+        ),
         Cause::ConfigRejected => fixed("DeepSpeed rejected the config", "DeepSpeed 不接受该配置"),
         Cause::DiskFull => fixed("a disk is full", "磁盘已满"),
         Cause::CheckpointUnreadable => {
@@ -297,6 +232,34 @@ pub fn cause_words(cause: &Cause, language: Language) -> String {
         ),
         Cause::NotStarted => fixed("the command could not be started", "命令无法启动"),
         Cause::Refused => fixed("the preflight check failed", "启动前检查未通过"),
+    }
+}
+
+fn killed_words(rank: Option<u32>, signal: i32, language: Language) -> String {
+    match rank {
+        Some(rank) => tr!(
+            language,
+            "rank {rank} was killed (signal {signal})",
+            "rank {rank} 被杀死（信号 {signal}）"
+        ),
+        None => tr!(
+            language,
+            "a rank was killed (signal {signal})",
+            "有一个 rank 被杀死（信号 {signal}）"
+        ),
+    }
+}
+
+fn crashed_words(rank: Option<u32>, signal: i32, language: Language) -> String {
+    match rank {
+        Some(rank) => tr!(
+            language,
+            "rank {rank} crashed (signal {signal})",
+            "rank {rank} 崩溃（信号 {signal}）"
+        ),
+        None => {
+            tr!(language, "a process crashed (signal {signal})", "有一个进程崩溃（信号 {signal}）")
+        }
     }
 }
 
@@ -340,20 +303,40 @@ pub fn launches(seen: usize, language: Language) -> String {
     }
 }
 
+/// That errors were found that do not keep the run from its start.
+pub fn starts_anyway(language: Language) -> String {
+    tr!(
+        language,
+        "the run starts: these errors depend on how the training script uses the config, and zeropilot reads the script without running it",
+        "运行照常启动：这些错误取决于训练脚本怎样使用配置，而 zeropilot 只读取脚本，不执行"
+    )
+}
+
 /// That the record cannot be written any more.
 pub fn unrecorded(directory: &Path, error: &std::io::Error, language: Language) -> String {
     let (directory, error) = (directory.display().to_string(), system::failure(error, language));
     let directory = escaped(&directory);
     tr!(
         language,
-        "warning: the record in {directory} is incomplete: {error}\n  help: the run continues; free some disk space there, or use --record DIR next time",
-        "警告：{directory} 里的运行记录不完整：{error}\n  建议：训练照常进行；请腾出磁盘空间，或下次用 --record 目录 换一个位置"
+        "warning: the record in {directory} is incomplete: {error}\n  help: training is not affected; free some disk space there, or use --record DIR next time",
+        "警告：{directory} 里的运行记录不完整：{error}\n  建议：训练不受影响；请腾出磁盘空间，或下次用 --record 目录 换一个位置"
+    )
+}
+
+/// That the copy of the events is not written any more.
+pub fn events_lost(error: &std::io::Error, language: Language) -> String {
+    let error = system::failure(error, language);
+    tr!(
+        language,
+        "warning: cannot write more events to the file or pipe of --events: {error}\n  help: the run continues; events.jsonl in the record contains all events",
+        "警告：无法继续向 --events 指定的文件或管道写事件：{error}\n  建议：训练照常进行；完整的事件在记录里的 events.jsonl 中"
     )
 }
 
 /// That a message could not be sent.
 pub fn unsent(why: &str, language: Language) -> String {
-    let why = escaped(why);
+    let why = system::told(why, language);
+    let why = escaped(&why);
     tr!(
         language,
         "warning: zeropilot could not send a notification: {why}\n  help: the run continues; check the URL or command of --notify",
@@ -385,7 +368,7 @@ pub fn why_memory_ran_out(path: &str, why: &str, language: Language) -> String {
     let path = escaped(path);
     tr!(
         language,
-        "cause of the memory shortage, from the last lines of the run in {path}:\n{why}",
+        "cause of the memory shortage, from the last log lines in {path}:\n{why}",
         "显存或主机内存不足的原因（根据 {path} 中的最后输出）：\n{why}"
     )
 }
@@ -401,20 +384,72 @@ pub fn no_program(program: &Path, language: Language) -> String {
     )
 }
 
-/// What to do next, where something can be said.
-pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
+/// What to do after a run, where something can be said: what it was started with, and what its record has.
+pub(crate) fn advice_after(
+    info: &RunInfo,
+    verdict: &Verdict,
+    language: Language,
+) -> Option<String> {
+    let last = verdict.attempts.last();
+    let number = last.map_or(1, |last| last.number);
+    let has_stacks = last.is_some_and(|last| {
+        last.evidence.iter().any(|evidence| matches!(evidence, Evidence::RanksAt(_)))
+    });
+    let general = advice(&verdict.cause, language)?;
+    Some(match &verdict.cause {
+        Cause::OutOfMemory { memory: Memory::Device, .. } => {
+            let first = match (info.falls_back, &info.config) {
+                (true, _) => Text::new(
+                    "zeropilot has no further fallback for this run (--max-fallbacks limits their number): use more GPUs, LoRA or shorter sequences",
+                    "这次运行没有可用的降级方案了（--max-fallbacks 限制降级次数）：增加卡数、改用 LoRA 或缩短序列",
+                ),
+                (false, Some(_)) => Text::new(
+                    "let zeropilot try the next fallback (--fallback)",
+                    "加 --fallback 让 zeropilot 自动换用下一个降级方案",
+                ),
+                (false, None) => Text::new(
+                    "use a smaller batch, gradient checkpointing or more GPUs",
+                    "减小 batch、开启梯度检查点或增加卡数",
+                ),
+            };
+            let first = first.get(language);
+            tr!(language, "{first}, or {general}", "{first}，或{general}")
+        }
+        Cause::ProgramFailed { .. } | Cause::EndedEarly { .. } => tr!(
+            language,
+            "{general} (tail-{number}.log in the record)",
+            "{general}（记录里的 tail-{number}.log）"
+        ),
+        Cause::Hang { .. } if has_stacks => tr!(
+            language,
+            "{general}. The stacks of the ranks are in stacks-{number} in the record",
+            "{general}。各 rank 的调用栈保存在记录的 stacks-{number} 中"
+        ),
+        _ => general.to_owned(),
+    })
+}
+
+/// What to do next whatever the run was started with, where something can be said.
+fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
     let text = match cause {
         Cause::OutOfMemory { memory: Memory::Device, .. } => Text::new(
-            "let zeropilot try the next fallback (--fallback), or see what uses the memory: zeropilot memory --model … --gpus … --config …",
-            "加 --fallback 让 zeropilot 自动换用下一个降级方案，或用 zeropilot memory --model … --gpus … --config … 查看显存被什么占用",
+            "see what uses GPU memory: zeropilot memory --model … --gpus … --config …",
+            "用 zeropilot memory --model … --gpus … --config … 查看显存被什么占用",
         ),
         Cause::OutOfMemory { memory: Memory::Host, .. } => Text::new(
             "offload less, use fewer data loader workers or a higher stage, or add host memory",
             "减少卸载、减少数据加载进程、提高 stage，或者增加主机内存",
         ),
-        Cause::ProgramFailed { .. } => Text::new(
-            "look for the cause in the last lines of the log: tail-N.log in the record",
-            "在日志末尾查找原因，即记录里的 tail-N.log",
+        Cause::ProgramFailed { .. } => {
+            Text::new("look for the cause in the last lines of the log", "在日志末尾查找原因")
+        }
+        Cause::NoInput => Text::new(
+            "zeropilot gives the training program no terminal: pass the answer as an argument or an environment variable (for example HF_TOKEN, WANDB_API_KEY or WANDB_MODE=offline), or remove the question",
+            "zeropilot 不给训练程序提供终端：请用参数或环境变量给出回答（例如 HF_TOKEN、WANDB_API_KEY、WANDB_MODE=offline），或去掉这个提问",
+        ),
+        Cause::EndedEarly { .. } => Text::new(
+            "if the program was meant to stop there, ignore this; otherwise, resume from the last checkpoint, and look for the reason in the last lines of the log",
+            "如果程序本来就该在这里停止，可以忽略；否则从最近的 checkpoint 续训，并在日志末尾查找原因",
         ),
         Cause::Crashed { .. } => Text::new(
             "set PYTHONFAULTHANDLER=1 to see where native code crashed, and check that the versions of PyTorch, CUDA and extensions match",
@@ -425,7 +460,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "查看 dmesg 中的 Xid 错误和 `nvidia-smi -q -d ECC`；再次出现就停用这个节点",
         ),
         Cause::SharedMemoryFull => Text::new(
-            "make /dev/shm larger (docker run --shm-size=16g or --ipc=host; in Kubernetes an emptyDir with medium: Memory at /dev/shm), or use fewer data workers",
+            "make /dev/shm larger (docker run --shm-size=16g or --ipc=host; in Kubernetes, mount an emptyDir with medium: Memory at /dev/shm), or use fewer data loader workers",
             "增大 /dev/shm（docker run --shm-size=16g 或 --ipc=host；Kubernetes 中把 medium: Memory 的 emptyDir 挂到 /dev/shm），或减少数据加载进程",
         ),
         Cause::DriverTooOld => Text::new(
@@ -433,20 +468,20 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "升级本机驱动（nvidia-smi 会显示它支持的 CUDA 版本），或安装为该 CUDA 版本构建的 PyTorch",
         ),
         Cause::CudaError { .. } => Text::new(
-            "look for Xid errors in dmesg: a kernel or the GPU is at fault. The NVIDIA driver's manual lists the Xid errors that mean hardware faults. CUDA_LAUNCH_BLOCKING=1 shows the failing call, and NCCL_DEBUG=WARN shows why NCCL failed",
+            "look for Xid errors in dmesg to find out whether a kernel or the GPU is at fault. The NVIDIA driver's manual lists the Xid errors that mean hardware faults. CUDA_LAUNCH_BLOCKING=1 shows the failing call, and NCCL_DEBUG=WARN shows why NCCL failed",
             "查看 dmesg 中的 Xid 错误，判断是 kernel 有错还是 GPU 故障（NVIDIA 驱动手册列出了哪些属于硬件故障）。CUDA_LAUNCH_BLOCKING=1 可定位出错的调用，NCCL_DEBUG=WARN 显示 NCCL 的失败原因",
         ),
         Cause::HubUnavailable => Text::new(
-            "try again later, or download the model first (hf download) and set HF_HUB_OFFLINE=1; after 429, log in and let one rank per node download",
-            "稍后重试，或先下载模型（hf download）再设置 HF_HUB_OFFLINE=1；出现 429 时先登录，并让每个节点只有一个 rank 下载",
+            "try again later, or download the model first (hf download) and set HF_HUB_OFFLINE=1. After HTTP status 429, log in and let only one rank per node download",
+            "稍后重试，或先下载模型（hf download）再设置 HF_HUB_OFFLINE=1；出现 HTTP 状态码 429 时先登录，并且每个节点只用一个 rank 下载",
         ),
         Cause::NoRendezvous => Text::new(
             "check on every node that the host name in --master-addr resolves and that no other process listens on --master-port",
             "在每个节点上检查 --master-addr 的主机名能否解析，以及 --master-port 是否被其他进程占用",
         ),
         Cause::CollectiveTimeout | Cause::Hang { .. } => Text::new(
-            "look for a rank that runs different code (uneven data, saving on rank 0 only, generation in ZeRO stage 3). After a hang, stacks-N in the record has the stacks of the ranks",
-            "检查是否有 rank 执行了不同的代码（数据不均、只在 rank 0 保存、ZeRO stage 3 下生成）。卡住时各 rank 的调用栈保存在记录的 stacks-N 中",
+            "look for a rank that runs different code (uneven data, saving on rank 0 only, generation in ZeRO stage 3)",
+            "检查是否有 rank 执行了不同的代码（数据不均、只在 rank 0 保存、ZeRO stage 3 下生成）",
         ),
         Cause::PeerLost => Text::new(
             "check the record of the other machine and the network between the machines; with --max-restarts, the run starts again on all machines",
@@ -457,7 +492,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
             "降低学习率，核对报告指出的第一个异常步的数据；配置用的是 fp16 且 GPU 支持时，改用 bf16",
         ),
         Cause::LossSpike { .. } => Text::new(
-            "lower the learning rate, clip gradients, or skip the data around this step. After a resume from a checkpoint, the run trains on the same data again",
+            "lower the learning rate, clip gradients, or skip the data around this step. A run that resumes from a checkpoint trains on the same data again",
             "降低学习率、做梯度裁剪，或跳过该步附近的数据。从 checkpoint 续训后，还会用到同样的数据",
         ),
         Cause::ConfigRejected => Text::new(
@@ -466,7 +501,7 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
         ),
         Cause::DiskFull => Text::new(
             "keep fewer checkpoints; each needs about 14 bytes per trained parameter",
-            "少保留几个 checkpoint；其中每个训练参数约占 14 字节",
+            "少保留几个 checkpoint；每个可训练参数在 checkpoint 里约占 14 字节",
         ),
         Cause::CheckpointUnreadable => Text::new(
             "resume with the number of ranks and the ZeRO stage that wrote the checkpoint, or convert the checkpoint with ds_to_universal",
@@ -481,31 +516,6 @@ pub fn advice(cause: &Cause, language: Language) -> Option<&'static str> {
     Some(text.get(language))
 }
 
-/// The end of a run.
-pub fn verdict(verdict: &Verdict, directory: &str, language: Language) -> String {
-    let cause = cause_words(&verdict.cause, language);
-    let (id, directory) = (escaped(&verdict.id), escaped(directory));
-    let mut text = tr!(language, "run {id}: {cause}\n", "运行 {id}：{cause}\n");
-    let last = verdict.attempts.last();
-    for evidence in last.map(|attempt| attempt.evidence.as_slice()).unwrap_or_default() {
-        if verdict.cause != Cause::Completed {
-            let evidence = evidence::words(evidence, language);
-            text.push_str(&format!("  - {}\n", escaped(&evidence)));
-        }
-    }
-    // Where ranks stood explains more than what hangs have in common.
-    let is_explained = last.is_some_and(|attempt| {
-        attempt.evidence.iter().any(|evidence| matches!(evidence, Evidence::Hang(_)))
-    });
-    if let Some(advice) = advice(&verdict.cause, language).filter(|_| !is_explained) {
-        let head = Text::new("help: ", "建议：").get(language);
-        text.push_str(&format!("  {head}{advice}\n"));
-    }
-    let head = Text::new("record: ", "记录：").get(language);
-    text.push_str(&format!("  {head}{directory}"));
-    text
-}
-
 /// Seconds as `1:02:03`.
 pub fn clock(seconds: u64) -> String {
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -513,29 +523,6 @@ pub fn clock(seconds: u64) -> String {
         format!("{hours}:{minutes:02}:{seconds:02}")
     } else {
         format!("{minutes}:{seconds:02}")
-    }
-}
-
-/// A run in a list.
-#[derive(Debug, Clone, Copy)]
-pub struct Row<'a> {
-    /// What was asked for.
-    pub info: &'a RunInfo,
-    /// What became of it.
-    pub verdict: Option<&'a Verdict>,
-    /// Whether its supervisor lives.
-    pub is_running: bool,
-}
-
-impl Row<'_> {
-    fn state(&self, language: Language) -> String {
-        match self.verdict {
-            Some(verdict) => cause_words(&verdict.cause, language),
-            None if self.is_running => tr!(language, "running", "运行中"),
-            None => {
-                tr!(language, "lost: its supervisor is no longer running", "已丢失：监督进程已退出")
-            }
-        }
     }
 }
 
@@ -559,79 +546,6 @@ pub fn no_runs_yet(home: &str, language: Language) -> String {
     )
 }
 
-/// A list of runs for people. Runs on the nodes of one job are below it.
-pub fn list(rows: &[Row<'_>], jobs: &[JobLook], language: Language) -> String {
-    if rows.is_empty() {
-        return tr!(
-            language,
-            "no runs yet; `zeropilot run -- COMMAND` starts and records one\n",
-            "还没有运行记录；用 `zeropilot run -- 启动命令` 启动训练就会留下记录\n"
-        );
-    }
-    let widest = |cells: &[String]| cells.iter().map(|cell| cell.width()).max().unwrap_or(0);
-    let ids: Vec<String> = rows.iter().map(|row| escaped(&row.info.id).into_owned()).collect();
-    let states: Vec<String> = rows.iter().map(|row| row.state(language)).collect();
-    let (id_width, state_width) = (widest(&ids), widest(&states));
-    let line = |index: usize| {
-        let (id, state) = (&ids[index], &states[index]);
-        let gap = |cell: &str, width: usize| " ".repeat(width - cell.width());
-        let command = rows[index].info.command.join(" ");
-        format!(
-            "{id}{}  {state}{}  {}\n",
-            gap(id, id_width),
-            gap(state, state_width),
-            escaped(&shortened(&command, 60)),
-        )
-    };
-    let mut text = String::new();
-    let mut listed = vec![false; rows.len()];
-    for index in 0..rows.len() {
-        if std::mem::replace(&mut listed[index], true) {
-            continue;
-        }
-        let id = &rows[index].info.id;
-        let is_of = |job: &&JobLook| job.members.iter().any(|node| node.id == *id);
-        let Some(job) = jobs.iter().find(is_of) else {
-            text.push_str(&line(index));
-            continue;
-        };
-        text.push_str(&format!("{}\n", nodes::head(job, language)));
-        for node in &job.members {
-            let Some(member) = rows.iter().position(|row| row.info.id == node.id) else { continue };
-            listed[member] = true;
-            text.push_str(&format!("  {}", line(member)));
-        }
-    }
-    text
-}
-
-/// A text of so many characters at most, the last of which says that there is more.
-fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        None => text.to_owned(),
-        Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
-    }
-}
-
-/// A list of runs for machines.
-pub fn list_json(rows: &[Row<'_>], jobs: &[JobLook]) -> Value {
-    let row = |row: &Row<'_>| {
-        let is_of = |job: &&JobLook| job.members.iter().any(|node| node.id == row.info.id);
-        json!({
-            "id": row.info.id,
-            "state": match (row.verdict, row.is_running) {
-                (Some(_), _) => "ended",
-                (None, true) => "running",
-                (None, false) => "lost",
-            },
-            "run": row.info,
-            "verdict": row.verdict,
-            "job": jobs.iter().find(is_of).map(nodes::json),
-        })
-    };
-    rows.iter().map(row).collect()
-}
-
 /// An attempt in a line.
 pub fn attempt(attempt: &Attempt, language: Language) -> String {
     let strategy = setup_words(&attempt.strategy, language);
@@ -652,12 +566,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_cut_says_so() {
-        assert_eq!(shortened("torchrun", 8), "torchrun");
-        assert_eq!(shortened("torchrun t", 8), "torchru…");
-    }
-
-    #[test]
     fn both_languages_know_every_cause() {
         let all = [
             Cause::Completed,
@@ -667,6 +575,8 @@ mod tests {
             Cause::ConfigRejected,
             Cause::DiskFull,
             Cause::Unproven,
+            Cause::NoInput,
+            Cause::EndedEarly { step: 7, total: 15 },
             Cause::Refused,
             Cause::Hang { ranks: vec![1] },
             Cause::RankKilled { rank: Some(1), signal: 9 },

@@ -44,7 +44,10 @@ impl Summary {
         self.failing += usize::from(report.outcome() == Outcome::Fails);
         self.without_world_size +=
             usize::from(report.world.source != zeropilot_lint::WorldSource::Given);
-        let is_grave = |found: &Diagnostic| found.severity <= Severity::Warning;
+        // A finding that the project tells as less than it is does not let a refused file pass.
+        let is_grave = |found: &Diagnostic| {
+            found.severity <= Severity::Warning && found.severity <= found.effect()
+        };
         let is_explained = report.diagnostics.iter().chain(&report.known).any(is_grave);
         self.unexplained += usize::from(report.outcome() == Outcome::Rejected && !is_explained);
         self.known += report.known.len();

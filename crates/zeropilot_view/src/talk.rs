@@ -59,7 +59,7 @@ pub fn version_note(
         }
         VersionSource::Given(given) => tr!(
             language,
-            "note: checked DeepSpeed {} with the rules of {known}, the nearest known version",
+            "note: checked for DeepSpeed {} with the rules of {known}, the nearest known version",
             "提示：DeepSpeed {} 按最接近的已知版本 {known} 的规则判断",
             escaped(given)
         ),
@@ -92,8 +92,8 @@ pub fn version_note(
 /// That the number of ranks was not given.
 pub fn world_size_note(language: Language) -> &'static str {
     Text::new(
-        "note: the number of ranks is unknown; set --world-size to check the batch sizes with this number",
-        "提示：没有指定 rank 数；用 --world-size 指定后才能按实际 rank 数检查 batch 大小",
+        "note: the number of ranks is unknown; set --world-size to check the batch sizes with the real number",
+        "提示：没有指定总卡数（world size）；用 --world-size 指定后才能按实际总卡数检查 batch 大小",
     )
     .get(language)
 }
@@ -130,6 +130,8 @@ pub struct LaunchWords<'a> {
     pub unknown: &'a [String],
     /// The training script, where it could not be read.
     pub unread: Option<&'a str>,
+    /// The framework of the program, if it is not supported.
+    pub unsupported: Option<&'a str>,
 }
 
 impl LaunchWords<'_> {
@@ -145,7 +147,16 @@ pub fn part_of_a_job(language: Language) -> &'static str {
 }
 
 /// What a script starts, one launch after the other.
-pub fn launches(launches: &[LaunchWords<'_>], language: Language) -> String {
+pub fn launches(launches: &[LaunchWords<'_>], unread: &[&str], language: Language) -> String {
+    if launches.is_empty()
+        && let [framework, ..] = unread
+    {
+        return tr!(
+            language,
+            "zeropilot does not support {framework}: it reads neither its arguments nor its configuration",
+            "zeropilot 不支持 {framework}，不读取它的参数和配置"
+        );
+    }
     if launches.is_empty() {
         return tr!(
             language,
@@ -160,9 +171,9 @@ pub fn launches(launches: &[LaunchWords<'_>], language: Language) -> String {
 fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
     let launcher = launch.launcher;
     let ranks = match launch.world {
-        Some(1) => tr!(language, "1 rank", "1 个 rank"),
-        Some(world) => tr!(language, "{world} ranks", "{world} 个 rank"),
-        None => tr!(language, "an unknown number of ranks", "若干 rank（脚本里看不出个数）"),
+        Some(1) => tr!(language, "1 rank", "启动 1 个 rank"),
+        Some(world) => tr!(language, "{world} ranks", "启动 {world} 个 rank"),
+        None => tr!(language, "an unknown number of ranks", "启动的 rank 数在脚本里没有写明"),
     };
     let config = match launch.config {
         None => tr!(language, "without a config", "没有指定配置"),
@@ -179,6 +190,13 @@ fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
             ("（运行时才知道：{}）", names.join("、"))
         ),
     };
+    let unsupported = launch.unsupported.map_or(String::new(), |framework| {
+        tr!(
+            language,
+            "; zeropilot does not support {framework} and does not read its arguments",
+            "；zeropilot 不支持 {framework}，不读取它的参数"
+        )
+    });
     let unread = launch.unread.map_or(String::new(), |script| {
         tr!(
             language,
@@ -189,14 +207,14 @@ fn one_launch(launch: &LaunchWords<'_>, language: Language) -> String {
     let said = launch.other_than_said().map_or(String::new(), |said| {
         tr!(
             language,
-            ", checked for {said} (--world-size)",
+            ", checked for a world size of {said} (--world-size)",
             "；按 --world-size 的 {said} 个 rank 检查"
         )
     });
     tr!(
         language,
-        "`{launcher}` starts {ranks} {config}{unknown}{said}{unread}",
-        "`{launcher}` 启动 {ranks}，{config}{unknown}{said}{unread}"
+        "`{launcher}` starts {ranks} {config}{unknown}{said}{unsupported}{unread}",
+        "`{launcher}` {ranks}，{config}{unknown}{said}{unsupported}{unread}"
     )
 }
 
@@ -205,7 +223,7 @@ pub fn no_effect(option: &str, without: &str, language: Language) -> String {
     tr!(
         language,
         "note: `{option}` has no effect without {without}",
-        "提示：`{option}` 不起作用，它需要 {without}"
+        "提示：`{option}` 不生效，它需要 {without}"
     )
 }
 
@@ -341,8 +359,7 @@ pub fn cannot_read(path: &Path, error: io::Error, language: Language) -> String 
 
 /// A directory in which the engine left no checkpoint.
 pub fn no_checkpoint(path: &Path, language: Language) -> String {
-    let name = path.display().to_string();
-    let name = escaped(&name);
+    let name = shown(path);
     tr!(
         language,
         "error: there is no DeepSpeed checkpoint in `{name}`\n  help: name the directory that contains the file `latest`, or the directory with the `*_states.pt` files",
@@ -350,10 +367,14 @@ pub fn no_checkpoint(path: &Path, language: Language) -> String {
     )
 }
 
+/// The name of a file, with nothing in it that a terminal obeys.
+fn shown(path: &Path) -> String {
+    escaped(&path.display().to_string()).into_owned()
+}
+
 /// A baseline that cannot be opened.
 pub fn no_baseline(path: &Path, error: &std::io::Error, language: Language) -> String {
-    let name = path.display().to_string();
-    let name = escaped(&name);
+    let (name, error) = (shown(path), system::failure(error, language));
     tr!(
         language,
         "error: cannot read the baseline `{name}`: {error}\n  help: write the baseline with `zeropilot check … --write-baseline {name}`",
@@ -363,19 +384,27 @@ pub fn no_baseline(path: &Path, error: &std::io::Error, language: Language) -> S
 
 /// A baseline that is none.
 pub fn broken_baseline(path: &Path, reason: &str, language: Language) -> String {
-    let name = path.display().to_string();
-    let (name, reason) = (escaped(&name), escaped(reason));
+    let (name, reason) = (shown(path), escaped(reason));
     tr!(
         language,
-        "error: `{name}` is not a baseline: {reason}\n  help: write the baseline again with `zeropilot check … --write-baseline {name}`",
-        "错误：`{name}` 不是基线文件：{reason}\n  建议：用 `zeropilot check … --write-baseline {name}` 重新生成"
+        "error: `{name}` is not a baseline: {reason}\n  help: name a baseline; `zeropilot check … --write-baseline zeropilot-baseline.json` writes one",
+        "错误：`{name}` 不是基线文件：{reason}\n  建议：指定一个基线文件；没有就先用 `zeropilot check … --write-baseline zeropilot-baseline.json` 生成"
+    )
+}
+
+/// A file that a baseline would overwrite and that is none.
+pub fn taken_by_another_file(path: &Path, reason: &str, language: Language) -> String {
+    let (name, reason) = (shown(path), escaped(reason));
+    tr!(
+        language,
+        "error: `{name}` exists and is not a baseline, so it is not overwritten: {reason}\n  help: write to another file, such as `--write-baseline zeropilot-baseline.json`",
+        "错误：`{name}` 已存在，但不是基线文件，不会覆盖：{reason}\n  建议：换一个文件名，例如 `--write-baseline zeropilot-baseline.json`"
     )
 }
 
 /// A baseline that cannot be written.
 pub fn cannot_write_baseline(path: &Path, error: &std::io::Error, language: Language) -> String {
-    let name = path.display().to_string();
-    let name = escaped(&name);
+    let (name, error) = (shown(path), system::failure(error, language));
     tr!(
         language,
         "error: cannot write the baseline `{name}`: {error}\n  help: name a file in a directory that exists and can be written to",
@@ -385,8 +414,7 @@ pub fn cannot_write_baseline(path: &Path, error: &std::io::Error, language: Lang
 
 /// That a baseline is written.
 pub fn baseline_written(path: &Path, findings: usize, files: usize, language: Language) -> String {
-    let name = path.display().to_string();
-    let name = escaped(&name);
+    let name = shown(path);
     let plural = |count, one, more| if count == 1 { one } else { more };
     let findings_word = plural(findings, "finding", "findings");
     let files_word = plural(files, "file", "files");
@@ -399,8 +427,7 @@ pub fn baseline_written(path: &Path, findings: usize, files: usize, language: La
 
 /// That findings of a baseline are gone.
 pub fn baseline_outdated(path: &Path, count: usize, language: Language) -> String {
-    let name = path.display().to_string();
-    let name = escaped(&name);
+    let name = shown(path);
     let are = if count == 1 { "finding is" } else { "findings are" };
     tr!(
         language,
@@ -414,18 +441,17 @@ pub fn editor_gone(reason: &str, language: Language) -> String {
     let reason = escaped(reason);
     tr!(
         language,
-        "error: the connection to the editor failed (Language Server Protocol): {reason}\n  help: an editor starts `zeropilot lsp`; see docs/editors.md",
-        "错误：与编辑器的 LSP 通信中断：{reason}\n  建议：`zeropilot lsp` 由编辑器启动，配置方法见 docs/zh/editors.md"
+        "error: the connection to the editor failed (Language Server Protocol): {reason}\n  help: let your editor start `zeropilot lsp`; see docs/editors.md",
+        "错误：与编辑器的 LSP 通信中断：{reason}\n  建议：由编辑器启动 `zeropilot lsp`，配置方法见 docs/zh/editors.md"
     )
 }
 
 /// A file that could not be written.
 pub fn cannot_write(path: &Path, error: &io::Error, language: Language) -> String {
-    let name = path.display().to_string();
-    let (name, error) = (escaped(&name), system::failure(error, language));
+    let (name, error) = (shown(path), system::failure(error, language));
     tr!(
         language,
-        "error: cannot write `{name}`: {error}\n  help: choose a file that you can write",
+        "error: cannot write `{name}`: {error}\n  help: choose a file that you can write to",
         "错误：无法写入 `{name}`：{error}\n  建议：换一个有写权限的路径"
     )
 }
@@ -450,7 +476,7 @@ fn long_context_error(error: &LongContextError, language: Language) -> String {
         ),
         LongContextError::KvHeads { heads, ranks } => tr!(
             language,
-            "error: {heads} KV heads cannot be divided among or copied to {ranks} GPUs: Ulysses raises a ValueError\n  help: choose a --sequence-parallel that divides {heads} or is a multiple of it",
+            "error: {heads} KV heads can be neither divided among nor copied to {ranks} GPUs: Ulysses raises a ValueError\n  help: choose a --sequence-parallel that divides {heads} or is a multiple of it",
             "错误：{heads} 个 KV 头既不能平均分给 {ranks} 张卡，也不能整数倍复制：Ulysses 抛出 ValueError\n  建议：--sequence-parallel 取 {heads} 的约数或倍数"
         ),
         LongContextError::Length { length, ranks } => tr!(
@@ -481,7 +507,7 @@ fn long_context_error(error: &LongContextError, language: Language) -> String {
         ),
         LongContextError::LossInShards { why: LossProblem::Job } => tr!(
             language,
-            "error: zeropilot models tiled losses only for supervised text jobs of Llama, Mistral or Qwen with DeepSpeed\n  help: omit `--fused-loss`; the prediction then includes all logits, which need more memory",
+            "error: zeropilot models tiled losses only for supervised text training of Llama, Mistral or Qwen models with DeepSpeed\n  help: omit `--fused-loss`; the prediction then includes all logits, which need more GPU memory",
             "错误：DeepSpeed 的分块 loss 目前只支持用 DeepSpeed 对 Llama、Mistral、Qwen 文本模型做有监督训练\n  建议：去掉 `--fused-loss`，按完整 logits 计算（占用更多显存）"
         ),
         LongContextError::LossInShards { why: LossProblem::Tied } => tr!(
@@ -512,7 +538,7 @@ pub fn lower_error(error: &LowerError, language: Language) -> String {
         ),
         LowerError::OddImage { size } => tr!(
             language,
-            "error: the image processor rejects an image of {size}: one side is more than 200 times as long as the other\n  help: give another --image",
+            "error: the image processor rejects an image of {size}: one side is more than 200 times as long as the other\n  help: use another --image",
             "错误：图像处理器不接受 {size} 的图像：一边超过另一边的 200 倍\n  建议：换一个 --image"
         ),
         LowerError::TooManyImages { most } => tr!(
@@ -522,7 +548,7 @@ pub fn lower_error(error: &LowerError, language: Language) -> String {
         ),
         LowerError::ImagesTooLong { tokens, length } => tr!(
             language,
-            "error: the images become {tokens} tokens, but the sequence has only {length}: training fails or drops them\n  help: use --seq-len {tokens} or more, a smaller --image, or --max-pixels",
+            "error: the images become {tokens} tokens, but the sequence has only {length}: training fails or drops images\n  help: use --seq-len {tokens} or more, a smaller --image, or --max-pixels",
             "错误：一条序列里的图像要占 {tokens} 个 token，而序列只有 {length} 个：训练会报错或丢弃图像\n  建议：--seq-len 不小于 {tokens}，或减小 --image，或用 --max-pixels"
         ),
         LowerError::LongContext(error) => long_context_error(error, language),

@@ -1,7 +1,10 @@
 //! Questions about a model on machines.
 
 use serde::Deserialize;
-use zeropilot_ask::{BillRequest, Memory, MemoryRequest, PlanRequest, SimulateRequest};
+use zeropilot_ask::{
+    BillRequest, Memory, MemoryRequest, PlanRequest, SimulateRequest, TaskRequest,
+};
+use zeropilot_job::TrainingJob;
 use zeropilot_text::Language;
 use zeropilot_view::memory::{self as memory_view, MemoryReport};
 use zeropilot_view::page::{FilmWords, SimulationWords};
@@ -9,13 +12,16 @@ use zeropilot_view::plan::{self as plan_view, PlanReport};
 use zeropilot_view::simulate::{self as simulate_view, SimulateReport};
 use zeropilot_view::{Layout, problem, talk};
 
-use crate::model::Named;
+use crate::model::{self, Named};
 use crate::question::{Answer, Problem};
 
-/// Stretches of a picture.
-const STRETCHES: usize = 400;
-/// Moments of a film.
-const FRAMES: usize = 300;
+/// Stretches of a step that are told apart.
+const STRETCHES: usize = 300;
+
+/// Finds the other models that a task names.
+fn find_others(task: &mut TaskRequest, language: Language) -> Result<(), Problem> {
+    task.find_models(&TrainingJob::default(), |name| model::named(name, language))
+}
 
 /// A model, and what is asked about it.
 #[derive(Debug, Deserialize)]
@@ -29,9 +35,10 @@ fn plain(language: Language) -> Layout {
     Layout { language, ..Layout::default() }
 }
 
-pub(crate) fn plan(about: About<PlanRequest>, language: Language) -> Result<Answer, Problem> {
+pub(crate) fn plan(mut about: About<PlanRequest>, language: Language) -> Result<Answer, Problem> {
     let problem = |wrong| problem::planning(&wrong, language);
     about.request.machines.cluster().map_err(|wrong| problem(wrong.into()))?;
+    find_others(&mut about.request.task, language)?;
     let model = about.model.open(language)?;
     let planned = zeropilot_ask::plan(&about.model.name, &model, &about.request);
     let planned = planned.map_err(problem)?;
@@ -40,9 +47,13 @@ pub(crate) fn plan(about: About<PlanRequest>, language: Language) -> Result<Answ
     Ok(Answer::new(plan_view::json(&report), plan_view::words(&report, language)))
 }
 
-pub(crate) fn compare(about: About<MemoryRequest>, language: Language) -> Result<Answer, Problem> {
+pub(crate) fn compare(
+    mut about: About<MemoryRequest>,
+    language: Language,
+) -> Result<Answer, Problem> {
     let problem = |wrong| problem::memory(&wrong, &plain(language));
     about.request.machines.cluster().map_err(|wrong| problem(wrong.into()))?;
+    find_others(&mut about.request.task, language)?;
     let model = about.model.open(language)?;
     let compared = zeropilot_ask::compare(&model, &about.request).map_err(problem)?;
     Ok(Answer::new(
@@ -52,16 +63,20 @@ pub(crate) fn compare(about: About<MemoryRequest>, language: Language) -> Result
 }
 
 /// The memory of a job, for all who show a part of it.
-fn asked(about: &About<MemoryRequest>, language: Language) -> Result<Memory, Problem> {
+fn asked(about: &mut About<MemoryRequest>, language: Language) -> Result<Memory, Problem> {
     let problem = |wrong| problem::memory(&wrong, &plain(language));
     about.request.machines.cluster().map_err(|wrong| problem(wrong.into()))?;
+    find_others(&mut about.request.task, language)?;
     let model = Named::open(&about.model, language)?.as_ref().clone();
     zeropilot_ask::memory(&about.model.name, model, &about.request).map_err(problem)
 }
 
-pub(crate) fn memory(about: About<MemoryRequest>, language: Language) -> Result<Answer, Problem> {
+pub(crate) fn memory(
+    mut about: About<MemoryRequest>,
+    language: Language,
+) -> Result<Answer, Problem> {
     let lower = |error| talk::lower_error(&error, language);
-    let memory = asked(&about, language)?;
+    let memory = asked(&mut about, language)?;
     let report = MemoryReport::from(&memory);
     let stretches = memory.stretches(STRETCHES).map_err(lower)?;
     let tensors = memory.tensors().map_err(lower)?;
@@ -72,10 +87,10 @@ pub(crate) fn memory(about: About<MemoryRequest>, language: Language) -> Result<
 }
 
 /// What a GPU holds through a step, and what it sends.
-pub(crate) fn film(about: About<MemoryRequest>, language: Language) -> Result<Answer, Problem> {
+pub(crate) fn film(mut about: About<MemoryRequest>, language: Language) -> Result<Answer, Problem> {
     let lower = |error| talk::lower_error(&error, language);
-    let memory = asked(&about, language)?;
-    let stretches = memory.stretches(FRAMES).map_err(lower)?;
+    let memory = asked(&mut about, language)?;
+    let stretches = memory.stretches(STRETCHES).map_err(lower)?;
     let traffic = memory.traffic().map_err(lower)?;
     let words = FilmWords {
         frames: memory_view::film(&stretches, language),
@@ -94,10 +109,11 @@ pub(crate) struct Timing {
     bill: Option<BillRequest>,
 }
 
-pub(crate) fn simulate(about: Timing, language: Language) -> Result<Answer, Problem> {
+pub(crate) fn simulate(mut about: Timing, language: Language) -> Result<Answer, Problem> {
     let problem = |wrong| problem::simulating(&wrong, &plain(language));
     let bill = about.bill.map(|bill| bill.read()).transpose();
     let bill = bill.map_err(|bad| simulate_view::bad_cost(&bad, language))?;
+    find_others(&mut about.request.job.task, language)?;
     let model = Named::open(&about.model, language)?.as_ref().clone();
     let simulated = zeropilot_ask::simulate(&about.model.name, model, &about.request);
     let simulated = simulated.map_err(problem)?;
@@ -107,7 +123,7 @@ pub(crate) fn simulate(about: Timing, language: Language) -> Result<Answer, Prob
         cost_estimate: simulate_view::bill(&report, language),
         shares: simulate_view::share_words(&report, language),
         advice: simulate_view::verdict(&report, language).trim().to_owned(),
-        picture: simulate_view::svg(&report, &report.spans(), language),
+        streams: simulate_view::streams(&report.spans(), language),
     };
     Ok(Answer::new(simulate_view::json(&report), words))
 }

@@ -18,7 +18,7 @@ pub fn plan(question: &str) -> String {
     question::put(question, answer::plan)
 }
 
-/// How much memory a job needs, with a picture of its step. A module's own memory is exported as `memory`.
+/// How much memory a job needs, and what it holds through a step. A module's own memory is exported as `memory`.
 #[wasm_bindgen]
 pub fn memory_of(question: &str) -> String {
     question::put(question, answer::memory)
@@ -36,7 +36,7 @@ pub fn film(question: &str) -> String {
     question::put(question, answer::film)
 }
 
-/// How long a step takes, with a picture of it.
+/// How long a step takes, and what happens in its streams.
 #[wasm_bindgen]
 pub fn simulate(question: &str) -> String {
     question::put(question, answer::simulate)

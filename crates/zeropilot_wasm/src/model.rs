@@ -26,6 +26,13 @@ thread_local! {
     static LAST: RefCell<Option<(Named, Rc<Model>)>> = const { RefCell::new(None) };
 }
 
+/// A model of the catalogue.
+pub(crate) fn named(name: &str, language: Language) -> Result<Model, Problem> {
+    let entry = catalogue::find(name);
+    let model = entry.map_err(|unknown| not_in_catalogue(&unknown, language))?.model();
+    model.map_err(|error| bad_config(name, &error, language))
+}
+
 impl Named {
     pub(crate) fn open(&self, language: Language) -> Result<Rc<Model>, Problem> {
         let known = LAST.with_borrow(|last| {
@@ -35,13 +42,13 @@ impl Named {
             return Ok(model);
         }
         let model = match &self.config {
-            Some(text) => Model::from_config(text),
-            None => {
-                let entry = catalogue::find(&self.name);
-                entry.map_err(|unknown| not_in_catalogue(&unknown, language))?.model()
+            Some(text) => {
+                let model = Model::from_config(text);
+                model.map_err(|error| bad_config(&self.name, &error, language))?
             }
+            None => named(&self.name, language)?,
         };
-        let model = Rc::new(model.map_err(|error| bad_config(&self.name, &error, language))?);
+        let model = Rc::new(model);
         LAST.set(Some((self.clone(), Rc::clone(&model))));
         Ok(model)
     }

@@ -12,13 +12,13 @@ pub(super) const HEADINGS: &[(&str, &str)] = &[
         "训练参数（用来填 \"auto\"，并且必须与配置一致）",
     ),
     (
-        "Batch: micro-batch size × accumulation steps × ranks",
-        "Batch：micro batch × 梯度累积步数 × rank 数",
+        "Batch: micro-batch size × gradient accumulation steps × ranks",
+        "Batch：micro batch × 梯度累积步数 × 总卡数",
     ),
     ("Offload", "卸载"),
     ("Precision", "精度"),
     ("Optimizer and schedule", "优化器与学习率调度"),
-    ("DeepSpeed's own gradient checkpointing, and its log", "DeepSpeed 自带的梯度检查点与日志"),
+    ("DeepSpeed gradient checkpointing and logging", "DeepSpeed 自带的梯度检查点与日志"),
     (
         "Fine-grained keys of zero_optimization; sizes are elements, not bytes",
         "zero_optimization 的细粒度键（大小单位是元素个数，不是字节）",
@@ -83,7 +83,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     ),
     (ANSWERING, "output_format", "输出格式"),
     (ANSWERING, "json", "等同于 --output-format json"),
-    (&["check"], "select", "只报告这些规则：编号（如 K05）或其首字母"),
+    (&["check"], "select", "只报告这些规则：编号（如 K05），或一组规则的字母（如 K）"),
     (&["check"], "ignore", "不报告这些规则"),
     (
         &["check"],
@@ -453,7 +453,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["run"],
         "no_stack_handler",
-        "卡住时不让各 rank 写出 Python 调用栈和集合通信记录（zeropilot 通过 PYTHONPATH 加入处理函数）",
+        "不通过 PYTHONPATH 安装 hook；卡住时，各 rank 就不会写出 Python 调用栈和集合通信记录",
     ),
     (&["run"], "grace", "要求进程结束后，等待多久再强制终止"),
     (
@@ -469,7 +469,12 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["run"],
         "is_continued",
-        "从最后一个 checkpoint 续训记录里的运行，用于调度系统会重新启动的作业；记录里没有运行时，开始新的运行",
+        "对记录里的运行，从它的最后一个 checkpoint 续训，用于调度系统会重新启动的作业；记录里没有运行时，开始新的运行",
+    ),
+    (
+        &["run"],
+        "allow_restart_from_scratch",
+        "降级或重启后无法从本次运行的 checkpoint 续训时，允许从头开始；默认：停止运行",
     ),
     (
         &["run"],

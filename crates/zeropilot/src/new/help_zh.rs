@@ -1,7 +1,7 @@
 //! The help of `zeropilot new` in Chinese.
 
 /// What the command does.
-pub(crate) const ABOUT: &str = "生成 DeepSpeed 配置：按预设或逐项指定，写给具体的训练程序";
+pub(crate) const ABOUT: &str = "按预设或选项生成 DeepSpeed 配置，供读取它的训练框架使用";
 
 /// Examples and exit codes.
 pub(crate) const EXAMPLES: &str = "\

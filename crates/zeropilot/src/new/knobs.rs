@@ -104,11 +104,11 @@ pub(crate) fn chinese(name: &str) -> Option<&'static str> {
 fn help(knob: Knob) -> (&'static str, &'static str) {
     match knob {
         Knob::ReduceBucketSize => {
-            ("Reduce this many gradient elements at once", "一次规约的梯度量")
+            ("Reduce this many gradient elements at once", "一次规约的梯度元素数")
         }
         Knob::AllgatherBucketSize => (
             "Gather this many weight elements at once after the optimizer step (stages 1, 2)",
-            "参数更新后一次 all-gather 的权重量（stage 1、2）",
+            "参数更新后一次聚合的权重元素数（stage 1、2）",
         ),
         Knob::OverlapComm => {
             ("Reduce gradients during the backward pass", "反向传播的同时规约梯度")
@@ -135,30 +135,30 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
         ),
         Knob::SubGroupSize => (
             "Update this many parameter elements at once (stage 3)",
-            "优化器一次更新的参数量（stage 3）",
+            "优化器一次更新的参数元素数（stage 3）",
         ),
         Knob::PrefetchBucketSize => {
-            ("Prefetch this many weight elements (stage 3)", "提前预取的权重量（stage 3）")
+            ("Prefetch this many weight elements (stage 3)", "预取的权重元素数（stage 3）")
         }
         Knob::ParamPersistenceThreshold => (
-            "Do not partition parameters smaller than this (stage 3)",
-            "小于此值的参数不切分（stage 3）",
+            "Do not partition parameters with at most this many elements (stage 3)",
+            "元素数不超过此值的参数不切分（stage 3）",
         ),
         Knob::ModelPersistenceThreshold => (
             "Limit the total size of unpartitioned parameters (stage 3)",
-            "不切分参数的总量上限（stage 3）",
+            "未切分参数的总量上限（stage 3）",
         ),
         Knob::MaxLiveParameters => (
             "Limit the number of weight elements that are gathered at the same time (stage 3)",
-            "同时聚合的权重量上限（stage 3）",
+            "同时聚合的权重元素数上限（stage 3）",
         ),
         Knob::MaxReuseDistance => (
             "Keep gathered weights that are used again within this many elements (stage 3)",
-            "在此距离内会再次用到的权重不释放（stage 3）",
+            "在这么多个元素之内会再次用到的权重，聚合后不释放（stage 3）",
         ),
         Knob::ModuleGranularityThreshold => (
-            "Gather modules smaller than this as one unit (stage 3)",
-            "小于此值的模块作为整体聚合（stage 3）",
+            "Gather a module as one unit if its average number of parameters per submodule is below this value (stage 3)",
+            "模块平均每个子模块的参数量低于此值时，作为整体聚合（stage 3）",
         ),
         Knob::Gather16bitWeightsOnModelSave => (
             "Gather the full weights on rank 0 when the model is saved (stage 3)",
@@ -176,13 +176,13 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
             "按此 rank 数分组，每组内再保留一份权重（stage 3）",
         ),
         Knob::QuantizedWeights => {
-            ("Send weights in 8 bits (stage 3)", "权重通信量化到 8 位（stage 3）")
+            ("Send weights in 8 bits (stage 3)", "以 8 位传输权重（stage 3）")
         }
         Knob::QuantizedNontrainableWeights => {
             ("Keep frozen weights in 8 bits (stage 3)", "冻结的权重以 8 位保存（stage 3）")
         }
         Knob::QuantizedGradients => {
-            ("Send gradients in 4 bits (stage 3)", "梯度通信量化到 4 位（stage 3）")
+            ("Send gradients in 4 bits (stage 3)", "以 4 位传输梯度（stage 3）")
         }
         Knob::MemoryEfficientLinear => (
             "Do not keep gathered weights for the backward pass (stage 3)",
@@ -195,12 +195,14 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
         Knob::OptimizerBufferCount => {
             ("Use this many buffers for optimizer states on NVMe", "NVMe 上优化器状态的缓冲区个数")
         }
-        Knob::OptimizerPipelineRead => {
-            ("Read the next optimizer states while updating", "更新的同时读取下一批优化器状态")
-        }
-        Knob::OptimizerPipelineWrite => {
-            ("Write the previous optimizer states while updating", "更新的同时写回上一批优化器状态")
-        }
+        Knob::OptimizerPipelineRead => (
+            "Read the next optimizer states while the CPU updates the current ones",
+            "CPU 更新当前一批优化器状态的同时，读取下一批",
+        ),
+        Knob::OptimizerPipelineWrite => (
+            "Write the previous optimizer states while the CPU updates the current ones",
+            "CPU 更新当前一批优化器状态的同时，写回上一批",
+        ),
         Knob::OptimizerFastInit => (
             "Write the initial optimizer states in larger blocks",
             "初始化时以更大的块写入优化器状态",
@@ -214,7 +216,7 @@ fn help(knob: Knob) -> (&'static str, &'static str) {
         ),
         Knob::ParamMaxInCpu => (
             "Keep this many weight elements in host memory instead of on NVMe",
-            "权重卸载到 NVMe 时，仍留在主机内存里的权重量",
+            "权重卸载到 NVMe 时，仍留在主机内存里的权重元素数",
         ),
     }
 }

@@ -53,7 +53,7 @@ pub(crate) struct NewCommand {
     /// Set bucket sizes for this model: built-in name, directory, config.json or Hugging Face ID
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Set the GPUs, such as `8xH100` or `2x8xV100-SXM2-32GB`: they determine the world size, and fp16 on GPUs without bf16
+    /// Set the GPUs, such as `8xH100` or `2x8xV100-SXM2-32GB`: they determine the world size; GPUs without bf16 support use fp16
     #[arg(long, value_name = "GPUS", conflicts_with = "world_size")]
     gpus: Option<String>,
     /// Check the config for this DeepSpeed version; if omitted, the installed version, or the newest known version

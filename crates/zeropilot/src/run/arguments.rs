@@ -1,12 +1,12 @@
 //! The arguments of `zeropilot run`, as typed.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use zeropilot_ask::{MethodName, Training, tokens};
+use zeropilot_run::{EventsCopy, NoCopy};
 use zeropilot_text::{Language, tr};
 use zeropilot_view::{escaped, system, talk};
 
@@ -32,7 +32,7 @@ Exit codes:
   16     config rejected
   17     disk full
   18     checkpoint unreadable
-  19     ended without evidence of completion
+  19     ended without evidence of completion, or before the last step
   20     a GPU failed
   21     the ranks could not connect to each other
   22     shared memory is full: /dev/shm is too small
@@ -44,7 +44,7 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArguments {
-    /// Restart after an out-of-memory error with a config that needs less memory: a higher stage, offload, or a smaller micro-batch size
+    /// Restart after an out-of-memory error with a config that needs less GPU or host memory: a higher stage, offload, or a smaller micro-batch size
     #[arg(long, alias = "ladder")]
     pub(crate) fallback: bool,
     /// Use the fallbacks of this plan (`zeropilot plan --json`)
@@ -71,25 +71,28 @@ pub(crate) struct RunArguments {
     /// Read the Python stacks of the ranks every 5 seconds to find and report the rank that the others wait for
     #[arg(long, conflicts_with = "no_stack_handler")]
     pub(crate) find_stragglers: bool,
-    /// Do not let ranks write their Python stacks and collectives during a hang (hooks that zeropilot installs through PYTHONPATH)
+    /// Do not install hooks through PYTHONPATH; during a hang, the ranks then do not write their Python stacks and collectives
     #[arg(long)]
     pub(crate) no_stack_handler: bool,
     /// Wait this long between asking processes to stop and killing them
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) grace: Duration,
-    /// Look for checkpoints of the training program in this directory; if omitted, in its --output_dir or --save
+    /// Look for the training program's checkpoints in this directory; if omitted, in its --output_dir or --save
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoints: Option<PathBuf>,
-    /// Add this option to the command to resume from a checkpoint, with `{}` for its directory; not needed for the HF Trainer
+    /// Add this option to the command to resume from a checkpoint, with `{}` for its directory; not needed for HF Trainer
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub(crate) resume_with: Option<String>,
+    /// Allow a fallback or restart to start from scratch if it cannot resume from the run's checkpoint; if omitted, zeropilot stops instead
+    #[arg(long)]
+    pub(crate) allow_restart_from_scratch: bool,
     /// Continue the run in the record from its last checkpoint, for jobs that a scheduler restarts. If the record has no run, start a new one
     #[arg(long = "continue", requires = "record")]
     pub(crate) is_continued: bool,
-    /// Exit with this code after SIGTERM, SIGUSR1 or SIGUSR2 if there is a checkpoint to resume from; if omitted, 128 + the signal
+    /// Exit with this code after SIGTERM, SIGUSR1 or SIGUSR2 if there is a checkpoint to resume from; if omitted, 128 + the signal number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) requeue_exit_code: Option<u8>,
-    /// Send hangs, restarts, fallbacks, NaN and the run's end as JSON, by POST to a URL or to a shell command's standard input. Can be repeated
+    /// Report hangs, restarts, fallbacks, NaN and the run's end as JSON, by POST to a URL or to a shell command's standard input. Can be repeated
     #[arg(long, value_name = "URL|COMMAND")]
     pub(crate) notify: Vec<String>,
     /// Also write events to this file, one JSON object per line
@@ -101,7 +104,7 @@ pub(crate) struct RunArguments {
     /// Start without the preflight check
     #[arg(long)]
     pub(crate) no_preflight: bool,
-    /// Predict memory for this model; with --gpus, zeropilot also computes its fallbacks
+    /// Predict GPU and host memory for this model; with --gpus, zeropilot also computes its fallbacks
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// Set the GPUs: `8xA100-80G`, `5x44GB`, `4x8xH100` (nodes × GPUs per node), or only their number, such as `8`
@@ -138,13 +141,25 @@ impl RunArguments {
     }
 
     /// The file that events are added to, if one is named.
-    pub(crate) fn open_events(&self, language: Language) -> Result<Option<File>, String> {
+    pub(crate) fn open_events(&self, language: Language) -> Result<Option<EventsCopy>, String> {
         let open = |path: &PathBuf| {
-            let opened = File::options().append(true).create(true).open(path);
-            opened.map_err(|error| talk::cannot_write(path, &error, language))
+            EventsCopy::open(path).map_err(|why| match why {
+                NoCopy::NoReader => nobody_reads(path, language),
+                NoCopy::Unwritable(error) => talk::cannot_write(path, &error, language),
+            })
         };
         self.events.as_ref().map(open).transpose()
     }
+}
+
+fn nobody_reads(path: &Path, language: Language) -> String {
+    let name = path.display().to_string();
+    let name = escaped(&name);
+    tr!(
+        language,
+        "error: no process reads the named pipe `{name}` (--events)\n  help: start the reader first, or write to a file",
+        "错误：没有进程在读取命名管道 `{name}`（--events）\n  建议：先启动读取它的程序，或改为写入普通文件"
+    )
 }
 
 /// A time that may be without end.
@@ -155,7 +170,10 @@ fn limit(text: &str) -> Result<Limit, ValueError> {
     if matches!(text, "off" | "never" | "0") {
         return Ok(Limit(None));
     }
-    duration(text).map(|duration| Limit(Some(duration)))
+    match duration(text)? {
+        Duration::ZERO => Err(ValueError::NoTime),
+        duration => Ok(Limit(Some(duration))),
+    }
 }
 
 fn duration(text: &str) -> Result<Duration, ValueError> {

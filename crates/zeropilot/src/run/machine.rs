@@ -21,10 +21,11 @@ const CERTAIN: [&str; 3] = ["no-package", "cpu-torch", "no-path"];
 /// The finding with which a run may begin and then wait without end.
 const DOUBTFUL: &str = "stale-lock";
 
-/// What makes the run impossible (errors) or may keep it waiting (warnings). Nothing if it is not certain which interpreter it uses and where that finds packages.
+/// What makes the run impossible (errors) or may keep it waiting (warnings). Nothing if it is not certain that it uses
+/// DeepSpeed, which interpreter it uses and where that finds packages.
 pub(super) fn lacks(command: &RunCommand, language: Language) -> Vec<Finding> {
     // A script may choose another environment before it starts anything.
-    if command.script.is_some() {
+    if command.script.is_some() || command.launches == 0 {
         return Vec::new();
     }
     let environment = |name: &str| std::env::var_os(name);
@@ -104,16 +105,20 @@ mod tests {
             std::fs::write(bin.join(name), "").expect("a file");
         }
         let settings = home.path().join("pyvenv.cfg");
-        let lacking = |settings_text: &str| {
+        let lacking = |settings_text: &str, arguments: &[&str]| {
             std::fs::write(&settings, settings_text).expect("a file");
             let launcher = bin.join("torchrun").into_os_string();
-            let command = RunCommand::read(vec![launcher, "t.py".into()]);
+            let arguments = arguments.iter().map(OsString::from);
+            let command = RunCommand::read(std::iter::once(launcher).chain(arguments).collect());
             let found = lacks(&command, Language::English);
             found.iter().filter(|finding| finding.name == "no-package").count()
         };
         // deepspeed and torch
-        assert_eq!(lacking("include-system-site-packages = false\n"), 2);
-        assert_eq!(lacking("include-system-site-packages = true\n"), 0);
+        let launch = ["t.py", "--deepspeed", "ds.json"];
+        assert_eq!(lacking("include-system-site-packages = false\n", &launch), 2);
+        assert_eq!(lacking("include-system-site-packages = true\n", &launch), 0);
+        // Whether this program imports either of them is not known.
+        assert_eq!(lacking("include-system-site-packages = false\n", &["t.py"]), 0);
         let other = RunCommand::read(vec!["srun".into(), "torchrun".into(), "t.py".into()]);
         assert!(lacks(&other, Language::English).is_empty());
     }

@@ -1,6 +1,7 @@
 //! `zeropilot run`: check the job, start it, watch it, and say why it ended.
 
 mod accuracy;
+mod again;
 pub(crate) mod arguments;
 mod earlier;
 mod fallbacks;
@@ -17,6 +18,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use zeropilot_config::packages::Packages;
+use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::Settings;
 use zeropilot_record::{Cause, Fullest, RunEvent, RunInfo, SHAPE, Verdict};
 use zeropilot_run::checkpoint::Before;
@@ -86,7 +89,7 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     let open = if earlier.is_some() { Recorder::reopen } else { Recorder::create };
     let recorder = Arc::new(open(&directory, events).map_err(unwritable)?);
     let checkpoints = arguments.checkpoints.as_deref().or(command.checkpoints.as_deref());
-    let mut info = info(&id, &command, predicted, fullest);
+    let mut info = info(&id, &command, &settings.packages, (predicted, fullest));
     info.started_at =
         earlier.as_ref().map_or(info.started_at, |earlier| earlier.record.info.started_at);
     let phases = |config| forecaster.phases(config, batch, prediction.as_ref());
@@ -94,6 +97,8 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     info.predicted_step_seconds = prediction.as_ref().and_then(Predicted::step_seconds);
     info.node = node_of(&command, |name| std::env::var(name).ok());
     info.checkpoints = checkpoints.map(|path| resolved_here(path).display().to_string());
+    info.falls_back = arguments.wants_fallbacks();
+    let told = info.clone();
     let text = serde_json::to_string_pretty(&info).unwrap_or_default();
     recorder.write("run.json", &text).map_err(unwritable)?;
     let sharing = info.checkpoints.as_deref().and_then(|checkpoints| {
@@ -119,12 +124,8 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     let preflight =
         Preflight { command: &command, settings: &settings, layout, forecaster: &forecaster };
     if !arguments.no_preflight && !preflight.passes(&screen, &recorder) {
-        let verdict = Verdict::new(&id, Cause::Refused, Vec::new(), now());
-        let ended = RunEvent::RunEnded { cause: Cause::Refused, exit_code: verdict.exit_code };
-        screen.happened(ended);
-        let text = serde_json::to_string_pretty(&verdict).unwrap_or_default();
-        let _ = recorder.write("verdict.json", &text);
-        finish(&screen, &verdict, &directory, language);
+        let verdict = refused(&id, &screen, &recorder);
+        finish(&screen, &verdict, &told, (arguments, &command), &directory, language);
         return Ok(verdict);
     }
     let earlier = earlier.map(|earlier| earlier.continuation);
@@ -142,6 +143,7 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
             max_restarts: arguments.max_restarts,
             checkpoints: arguments.checkpoints.clone(),
             resume_with: arguments.resume_with.clone(),
+            allows_scratch: arguments.allow_restart_from_scratch,
             requeue_exit_code: arguments.requeue_exit_code,
         },
         command: command.clone(),
@@ -162,8 +164,18 @@ fn supervise(arguments: &RunArguments, layout: &Layout) -> Result<Verdict, Strin
     if let Some(why) = shortage::explained(&verdict, &recorder, predict, layout) {
         screen.talk(&why);
     }
-    finish(&screen, &verdict, &directory, language);
+    screen.tell_unwritten();
+    finish(&screen, &verdict, &told, (arguments, &command), &directory, language);
     Ok(verdict)
+}
+
+/// Ends a run that did not pass the check before it.
+fn refused(id: &str, screen: &Screen, recorder: &Recorder) -> Verdict {
+    let verdict = Verdict::new(id, Cause::Refused, Vec::new(), now());
+    screen.happened(RunEvent::RunEnded { cause: Cause::Refused, exit_code: verdict.exit_code });
+    let text = serde_json::to_string_pretty(&verdict).unwrap_or_default();
+    let _ = recorder.write("verdict.json", &text);
+    verdict
 }
 
 fn limits(arguments: &RunArguments) -> Limits {
@@ -178,18 +190,39 @@ fn limits(arguments: &RunArguments) -> Limits {
     }
 }
 
-fn finish(screen: &Screen, verdict: &Verdict, directory: &Path, language: Language) {
+fn finish(
+    screen: &Screen,
+    verdict: &Verdict,
+    info: &RunInfo,
+    (arguments, command): (&RunArguments, &RunCommand),
+    directory: &Path,
+    language: Language,
+) {
+    let can_resume = arguments.resume_with.is_some() || command.is_trainer;
+    let resume = again::resume(verdict, arguments, can_resume, directory);
+    let ended = words::Ended {
+        info,
+        verdict,
+        directory: &directory.display().to_string(),
+        report: &again::report(&verdict.id, &home(), directory),
+        resume: resume.as_deref(),
+    };
     screen.finish();
-    screen.talk(&words::verdict(verdict, &directory.display().to_string(), language));
+    screen.talk(&words::verdict(&ended, language));
     screen.send_rest();
 }
 
 fn settings(command: &RunCommand) -> Result<Settings, String> {
-    let (version, _) = engine_version::choose(None).map_err(|error| {
-        let error = error.to_string();
-        format!("error: {}", zeropilot_view::escaped(&error))
-    })?;
-    Ok(Settings { version, packages: machine::packages(command), ..Settings::default() })
+    let packages = machine::packages(command);
+    let of_command = packages.version("deepspeed").map(EngineVersion::nearest);
+    let version = match of_command {
+        Some(Ok(version)) => version,
+        _ => engine_version::choose(None).map(|(version, _)| version).map_err(|error| {
+            let error = error.to_string();
+            format!("error: {}", zeropilot_view::escaped(&error))
+        })?,
+    };
+    Ok(Settings { version, packages, ..Settings::default() })
 }
 
 /// This very program, wherever it was moved since.
@@ -207,13 +240,14 @@ fn host() -> Option<String> {
 fn info(
     id: &str,
     command: &RunCommand,
-    predicted: Option<u64>,
-    fullest: Option<Fullest>,
+    packages: &Packages,
+    (predicted, fullest): (Option<u64>, Option<Fullest>),
 ) -> RunInfo {
     let length = command.length();
     let directory = std::env::current_dir().unwrap_or_default();
     let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let owned = |(name, version): (&str, &str)| (name.to_owned(), version.to_owned());
     RunInfo {
         shape: SHAPE,
         id: id.to_owned(),
@@ -232,7 +266,9 @@ fn info(
         total_steps: length.total_steps,
         tokens_per_step: length.tokens_per_step,
         supervisor: std::process::id(),
+        falls_back: false,
         environment: kept(variables),
+        packages: packages.iter().map(owned).collect(),
         zeropilot: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }

@@ -126,6 +126,8 @@ impl Notifier {
             | RunEvent::Slower { .. }
             | RunEvent::Straggler { .. }
             | RunEvent::NotStartedAgain { .. }
+            | RunEvent::ScratchNotAllowed { .. }
+            | RunEvent::NormNotFinite { .. }
             | RunEvent::CheckpointsShared { .. }
             | RunEvent::NoRanksYet { .. } => words::happening(happening, language),
             _ => None,

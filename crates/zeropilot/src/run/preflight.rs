@@ -1,12 +1,13 @@
 //! The check before the start: the command, the config it points to, this machine, and its memory.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use serde_json::{Map, Value};
-use zeropilot_config::front_end::FrontEnd;
 use zeropilot_job::Outside;
+use zeropilot_job::local::Places;
 use zeropilot_lint::job as lint;
-use zeropilot_lint::{Outcome, Settings, Severity, Verdict, check};
+use zeropilot_lint::{Settings, Severity, Verdict, check};
 use zeropilot_record::RunEvent;
 use zeropilot_run::environment::without_secrets;
 use zeropilot_run::{Observer as _, Recorder, RunCommand, ShellScript, line};
@@ -82,41 +83,30 @@ impl Preflight<'_> {
         let input = Input::Found(path.clone());
         let Ok(bytes) = input.read() else { return true };
         let script = String::from_utf8_lossy(&bytes);
+        let places = Places::of(&script, &outside, path.parent().unwrap_or(Path::new("")));
+        let judged = lint::judge(&script, &outside, self.settings, &|name| places.read(name));
         let found = Found::default();
         let told = |layout: &Layout| {
-            let script = (path.as_path(), script.as_ref());
             let manner = Manner::telling_everything(*layout, self.settings.clone(), &found);
-            job::check_script(&input, script, self.settings, &outside, &manner)
+            job::pieces(&judged, &[], (&input, &places), self.settings, &manner)
         };
-        let Ok(pieces) = told(&layout) else { return true };
+        let pieces = told(&layout);
         let words: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
         let mut summary = Summary::default();
         pieces.iter().for_each(|piece| summary.add(&piece.summary));
         let (errors, warnings) = (summary.errors, summary.warnings);
         let has_findings = errors + warnings > 0;
         let plain = Layout { format: Format::Concise, color: false, ..layout };
-        let lines = has_findings.then(|| told(&plain).ok()).flatten();
-        let lines = lines.map(|pieces| {
-            pieces.iter().flat_map(|piece| piece.text.lines()).map(str::to_owned).collect()
-        });
-        let findings = lines.unwrap_or_default();
-        screen.happened(RunEvent::Preflight { errors, warnings, findings });
+        let lines = if has_findings { told(&plain) } else { Vec::new() };
+        let findings = lines.iter().flat_map(|piece| piece.text.lines()).map(str::to_owned);
+        screen.happened(RunEvent::Preflight { errors, warnings, findings: findings.collect() });
         if has_findings {
             screen.talk(words.trim_end());
         }
-        (errors == 0 && summary.rejected == 0) || !self.is_certain()
-    }
-
-    /// Whether the config fails whoever reads it. `--deepspeed FILE` looks like the HF Trainer's argument, but a
-    /// script on the bare engine may have one too, and is not to be stopped by what only the Trainer refuses.
-    fn is_certain(&self) -> bool {
-        let Some(bytes) = self.command.config_file().and_then(|path| std::fs::read(path).ok())
-        else {
-            return true;
-        };
-        let settings = self.of_job();
-        let bare = Settings { front_end: Some(FrontEnd::DeepSpeed), ..settings };
-        check(&bytes, &bare).outcome() != Outcome::Runs
+        if errors > 0 && !judged.is_certain_to_fail {
+            screen.talk(&run::starts_anyway(self.layout.language));
+        }
+        !judged.is_certain_to_fail
     }
 
     /// Whether the engine would take a config in this job.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use zeropilot_cluster::NvidiaGauge;
 use zeropilot_cluster::gauge::Gauge;
 use zeropilot_record::{RunEvent, RunInfo};
-use zeropilot_run::{Observer, Recorder, Status, Stream, Telemetry, TrainingLength};
+use zeropilot_run::{Observer, Recorder, Status, Stream, Telemetry, TrainingLength, Unwritten};
 use zeropilot_text::Language;
 use zeropilot_view::run::{self as words, StatusLine};
 
@@ -105,6 +105,18 @@ impl Screen {
         }
     }
 
+    /// Says why the record or the copy of its events could not be written, if something new could not be.
+    pub(super) fn tell_unwritten(&self) {
+        let told = match self.recorder.take_failure() {
+            Some(Unwritten::Record(error)) => {
+                words::unrecorded(self.recorder.directory(), &error, self.language)
+            }
+            Some(Unwritten::Copy(error)) => words::events_lost(&error, self.language),
+            None => return,
+        };
+        self.talk(&told);
+    }
+
     /// Takes the row away.
     pub(super) fn finish(&self) {
         let (row, has_row) = (self.row.clone(), self.has_row);
@@ -165,9 +177,7 @@ impl Observer for Screen {
         }
         self.notifier.saw(&happening);
         self.recorder.add(happening);
-        if let Some(error) = self.recorder.take_failure() {
-            self.talk(&words::unrecorded(self.recorder.directory(), &error, self.language));
-        }
+        self.tell_unwritten();
         self.tell_unsent(&self.notifier.failures());
     }
 

@@ -7,6 +7,7 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use zeropilot_run::signals;
 use zeropilot_text::{Language, tr};
+use zeropilot_view::system;
 
 use super::PACE;
 use super::draw::{self, Brush};
@@ -83,9 +84,10 @@ fn wish(key: &KeyEvent) -> Option<Wish> {
 
 /// What to say if the terminal is none that can be drawn on.
 pub(super) fn problem(error: &io::Error, language: Language) -> String {
+    let error = system::failure(error, language);
     tr!(
         language,
-        "error: cannot draw on this terminal: {error}\n  help: use `zeropilot watch --once` to print the same as text",
+        "error: cannot draw on this terminal: {error}\n  help: use `zeropilot watch --once` to print the same information as text",
         "错误：无法在这个终端上显示界面：{error}\n  建议：用 `zeropilot watch --once` 以文本形式输出"
     )
 }

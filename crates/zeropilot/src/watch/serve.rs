@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use zeropilot_run::signals;
 use zeropilot_text::{Language, tr};
-use zeropilot_view::escaped;
 use zeropilot_view::run::watch::metrics;
+use zeropilot_view::{escaped, system};
 
 use super::source::Source;
 
@@ -60,13 +60,14 @@ fn loopback(text: &str, language: Language) -> Result<SocketAddr, String> {
     }
     Err(tr!(
         language,
-        "error: --openmetrics {shown}: only loopback addresses are allowed\n  why: The metrics have no password and no encryption, so other machines could read the names of runs and processes.\n  help: use 127.0.0.1:{port}, and forward it with an agent on this machine or `ssh -L {port}:127.0.0.1:{port}`",
+        "error: --openmetrics {shown}: only loopback addresses are allowed\n  why: The metrics have no password and no encryption, so other machines could read the names of runs and processes.\n  help: use 127.0.0.1:{port}, and forward the port with an agent on this machine or `ssh -L {port}:127.0.0.1:{port}`",
         "错误：--openmetrics {shown}：只允许监听本机回环地址\n  原因：指标没有密码也不加密，其他机器可以读到运行和进程的名称。\n  建议：使用 127.0.0.1:{port}，由本机的采集程序或 `ssh -L {port}:127.0.0.1:{port}` 转发",
         port = address.port()
     ))
 }
 
 fn unusable(address: SocketAddr, error: &io::Error, language: Language) -> String {
+    let error = system::failure(error, language);
     tr!(
         language,
         "error: cannot listen on {address}: {error}\n  help: choose another port; another program may be using this one",

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use zeropilot_cluster::NvidiaGauge;
 use zeropilot_cluster::discovery::NoDriver;
 use zeropilot_cluster::gauge::Gauge;
+use zeropilot_record::{RunInfo, Saved};
+use zeropilot_run::checkpoint::last_complete;
 use zeropilot_run::process::{Rank, all, ranks};
 use zeropilot_run::{Follower, Record, Standing, gpu_uses, now};
 use zeropilot_text::Language;
@@ -75,7 +77,12 @@ impl Source {
         if self.takes_latest {
             self.take_latest(|_| true);
         }
-        (self.run.as_mut().map(Followed::look), self.machine.look())
+        let look = self.run.as_mut().map(|run| {
+            let mut look = run.look();
+            look.checkpoint = look.checkpoint.or_else(|| saved(&look.info));
+            look
+        });
+        (look, self.machine.look())
     }
 
     /// The run that began last takes the place of this one, if it is wanted.
@@ -88,6 +95,13 @@ impl Source {
             self.run = Some(Followed::new(record));
         }
     }
+}
+
+/// The newest checkpoint in the directory of a run, if that was written since it began.
+fn saved(info: &RunInfo) -> Option<Saved> {
+    let found = last_complete(Path::new(info.checkpoints.as_deref()?))?;
+    let at = found.written_at().filter(|at| *at >= info.started_at)?;
+    Some(Saved { step: found.step, path: found.parts.display().to_string(), at: Some(at) })
 }
 
 /// A run that is followed.
@@ -130,6 +144,7 @@ impl Followed {
             now: now(),
             digest: self.digest.clone(),
             host: host_memory(),
+            checkpoint: self.record.verdict.as_ref().and_then(|end| end.checkpoint.clone()),
             job: self.job(),
         }
     }

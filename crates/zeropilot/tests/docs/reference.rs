@@ -293,6 +293,8 @@ pub(crate) fn causes() -> Vec<Cause> {
         Cause::DiskFull,
         Cause::CheckpointUnreadable,
         Cause::Unproven,
+        Cause::EndedEarly { step: 7, total: 15 },
+        Cause::NoInput,
         Cause::Interrupted { signal: 15 },
     ];
     // A new cause stops the build here until it is in the list.
@@ -321,6 +323,8 @@ pub(crate) fn causes() -> Vec<Cause> {
             | Cause::CheckpointUnreadable
             | Cause::Interrupted { .. }
             | Cause::Unproven
+            | Cause::EndedEarly { .. }
+            | Cause::NoInput
             | Cause::NotStarted
             | Cause::Refused => {}
         }
@@ -344,8 +348,7 @@ fn run_codes(language: Language) -> String {
             (Cause::Interrupted { .. }, Language::English) => "interrupted by signal N".to_owned(),
             (Cause::Interrupted { .. }, Language::Chinese) => "被信号 N 中断".to_owned(),
             (Cause::OutOfMemory { .. }, Language::English) => {
-                "out of memory, of a GPU or of the host, and no fallback left or none wanted"
-                    .to_owned()
+                "out of GPU or host memory, and no fallback is left or requested".to_owned()
             }
             (Cause::OutOfMemory { .. }, Language::Chinese) => {
                 "显存或主机内存不足，且没有降级方案了，或没有要求降级".to_owned()

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use zeropilot_record::{
     Activity, Attempt, Cause, Ending, Event, Evidence, Fullest, GpuProcess, GpuUse, HangReason,
     Jumped, Measured, Memory, NoResume, NoStack, NodeOf, Offload, Phase, PhaseNeeds, RankMemory,
-    RanksAt, RunEvent, RunInfo, Setup, StepParts, Strategy, Term, TrainedStep, Verdict,
+    RanksAt, RunEvent, RunInfo, Saved, Setup, StepParts, Strategy, Term, TrainedStep, Verdict,
 };
 use zeropilot_text::{Language, Text};
 use zeropilot_view::answers::Shapes;
@@ -286,7 +286,9 @@ fn run_info() -> RunInfo {
         total_steps: Some(20),
         tokens_per_step: Some(1),
         supervisor: 1,
+        falls_back: true,
         environment: BTreeMap::new(),
+        packages: BTreeMap::from([("deepspeed".to_owned(), "0.19.8".to_owned())]),
         zeropilot: "0.1.0".to_owned(),
     }
 }
@@ -300,6 +302,8 @@ fn verdict() -> Verdict {
         ending: Ending::Exited(0),
         cause: Cause::Completed,
         last_step: Some(20),
+        total_steps: Some(20),
+        last_loss: Some(0.5),
         seconds: 0.5,
         measured: Measured {
             device: Some(1),
@@ -316,12 +320,24 @@ fn verdict() -> Verdict {
             Evidence::KernelKills(1),
             Evidence::RankSignaled { rank: Some(1), signal: 9 },
             Evidence::FailedFirst(1),
+            Evidence::Exception {
+                rank: Some(1),
+                worker: Some(0),
+                line: "…".to_owned(),
+                place: Some("train.py:75".to_owned()),
+            },
+            Evidence::NormNotFiniteSince(1),
+            Evidence::StepsDone(20),
+            Evidence::Disk { mount: "/".to_owned(), free: 1, total: 1 },
             Evidence::RanksAt(ranks_at()),
             Evidence::Hang(hang_reason()),
             Evidence::LogLine("…".to_owned()),
         ],
     };
-    Verdict::new("20260101-120000-1", Cause::Completed, vec![attempt], 0.5).after(0.5)
+    let saved = Saved { step: 20, path: "/home/me/out/global_step20".to_owned(), at: Some(0.5) };
+    Verdict::new("20260101-120000-1", Cause::Completed, vec![attempt], 0.5)
+        .after(0.5)
+        .with_checkpoint(Some(saved))
 }
 
 fn ranks_at() -> RanksAt {
@@ -370,6 +386,7 @@ fn run_events() -> Vec<RunEvent> {
             run: words("20260101-115900-1"),
             checkpoints: words("/home/me/out"),
         },
+        RunEvent::CheckpointsFound { checkpoints: words("/home/me/out"), step: 20 },
         RunEvent::NoRanksYet { seconds: 0.5 },
         RunEvent::Room { memory: Memory::Device, least: 1, expected: 1, left: 1 },
         RunEvent::AttemptStarted { attempt: 1, strategy: fallback(), pid: 1 },
@@ -386,6 +403,7 @@ fn run_events() -> Vec<RunEvent> {
         RunEvent::Allocator { allocated: Some(1), reserved: Some(1) },
         RunEvent::Fingerprint { id: words("cuda_oom"), line: words("…"), rank: Some(0) },
         RunEvent::NotFinite { since: Some(1) },
+        RunEvent::NormNotFinite { since: 1 },
         RunEvent::Spike { what: Jumped::Loss, step: 1, value: 0.5, usual: 0.5 },
         RunEvent::Slower { seconds_per_step: 0.5, usual: 0.5 },
         RunEvent::PaceCompared { seconds_per_step: 0.5, predicted: 0.5 },
@@ -411,6 +429,11 @@ fn run_events() -> Vec<RunEvent> {
         RunEvent::Resuming { checkpoint: words("out"), step: 1 },
         RunEvent::BeginningAnew { reason: NoResume::OtherShape, checkpoints: Some(words("out")) },
         RunEvent::NotStartedAgain { reason: NoResume::OtherShape, checkpoints: words("out") },
+        RunEvent::ScratchNotAllowed {
+            reason: NoResume::OtherShape,
+            step: 20,
+            checkpoint: words("/home/me/out/global_step20"),
+        },
         RunEvent::Restarting { delay: 0.5 },
         RunEvent::RunEnded { cause: Cause::Completed, exit_code: 0 },
     ]

@@ -6,8 +6,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::job::{Job, stand_in};
-use crate::supervised::or_skipped;
+use crate::healthy::alone;
+use crate::job::{Job, numbered, stand_in};
+use crate::supervised::{or_skipped, signal, workers};
 
 /// What became of two ranks of the stand-in under a launcher.
 fn ended(options: &[&str], launcher: &str, arguments: &str) -> Option<(Job, Option<i32>, Value)> {
@@ -55,6 +56,30 @@ fn a_crash_is_the_programs_own_and_a_watchdogs_abort_is_a_timeout() {
     }
 }
 
+/// No rank and no launcher, and a shell between the program and zeropilot.
+#[test]
+fn a_program_that_crashes_or_is_killed_without_a_launcher_is_told_apart() {
+    for (signal, cause, code) in [("SEGV", "crashed", 11), ("KILL", "launcher_killed", 12)] {
+        for words in [&["sh", "-c"][..], &["bash", "-c", "sh -c \"$0\"; exit $?"]] {
+            let directory = tempfile::tempdir().expect("a directory");
+            let record = directory.path().join("record");
+            let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
+                .current_dir(directory.path())
+                .env("ZEROPILOT_RUNS", directory.path().join("runs"))
+                .args(["run", "--max-restarts", "0", "--record", "record", "--"])
+                .args(words)
+                .arg(format!("kill -{signal} $$"))
+                .output()
+                .expect("zeropilot runs");
+            let said = String::from_utf8_lossy(&output.stderr);
+            let verdict = fs::read_to_string(record.join("verdict.json")).expect("a verdict");
+            let verdict: Value = serde_json::from_str(&verdict).expect("JSON");
+            let ended = (output.status.code(), verdict["cause"].as_str());
+            assert_eq!(ended, (Some(code), Some(cause)), "{words:?}: {said}");
+        }
+    }
+}
+
 /// As earlyoom or systemd-oomd do it.
 #[test]
 fn a_rank_that_gets_sigterm_under_deepspeed_was_killed() {
@@ -62,6 +87,34 @@ fn a_rank_that_gets_sigterm_under_deepspeed_was_killed() {
     let Some((job, code, verdict)) = ended(&[], "deepspeed", arguments) else { return };
     let said = (code, verdict["cause"].as_str(), verdict["signal"].as_i64());
     assert_eq!(said, (Some(12), Some("rank_killed"), Some(15)), "{}", job.printed());
+}
+
+/// The others lose a rank that left without an error, and complain about that: it is named all the same.
+#[test]
+fn a_rank_that_leaves_early_is_named() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let job = Job::new(&home, 1).running(numbered());
+    let arguments = "--steps 100000 --pause 0.3 --leave-at 8";
+    let (code, verdict) = job.start(&[], "torchrun", arguments).end();
+    let said = (code, verdict["cause"].as_str(), verdict["rank"].as_u64());
+    assert_eq!(said, (Some(11), Some("program_failed"), Some(1)), "{}", job.printed());
+    assert!(job.printed().contains("rank 1 exited while the others"), "{}", job.printed());
+}
+
+/// What PyTorch raises in the rank then is no mistake of the program's.
+#[test]
+fn a_data_worker_that_was_killed_is_known() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let job = Job::new(&home, 1).running(numbered());
+    let mut run = job.start(&[], "torchrun", "--steps 100000 --pause 0.2 --workers 2");
+    run.wait_for_step(2);
+    let killed = workers(run.rank(1))[0];
+    signal("KILL", killed);
+    let (code, verdict) = run.end();
+    let said = (code, verdict["cause"].as_str(), verdict["rank"].as_u64());
+    assert_eq!(said, (Some(12), Some("rank_killed"), Some(1)), "{}", job.printed());
+    let line = format!("DataLoader worker (pid {killed}) is killed by signal: Killed");
+    assert!(verdict["attempts"][0]["evidence"].to_string().contains(&line), "{verdict:#}");
 }
 
 #[test]
@@ -161,4 +214,126 @@ fn shared_memory_that_is_too_small_is_named() {
     let said = (code, verdict["cause"].as_str());
     assert_eq!(said, (Some(22), Some("shared_memory_full")), "{}", job.printed());
     assert!(job.printed().contains("--shm-size"), "{}", job.printed());
+}
+
+/// Exit status 0 at step 7 of 15: nothing says that the program was done.
+#[test]
+fn a_program_that_ends_by_itself_before_its_last_step_has_not_completed() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let job = Job::new(&home, 2).running(stand_in());
+    let words = alone("--steps 15 --stop-after 7");
+    let (code, verdict) = job.start_command(&["--no-preflight"], &words).end();
+    let printed = job.printed();
+    assert_eq!((code, &verdict["cause"]), (Some(19), &json!("ended_early")), "{printed}");
+    assert_eq!((&verdict["step"], &verdict["total"]), (&json!(7), &json!(15)));
+    assert!(printed.contains("ended at step 7 of 15"), "{printed}");
+}
+
+/// Standard input is `/dev/null`, and Python says no more than that the input ended.
+#[test]
+fn a_program_that_asks_for_input_is_told_that_there_is_none() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let job = Job::new(&home, 2);
+    fs::write(job.path("ask.py"), "name = input('name of the run: ')\n").expect("a program");
+    let words = ["python3", "ask.py"].map(Into::into);
+    let (code, verdict) = job.start_command(&["--no-preflight"], &words).end();
+    let printed = job.printed();
+    assert_eq!((code, &verdict["cause"]), (Some(11), &json!("no_input")), "{printed}");
+    assert!(printed.contains("standard input is /dev/null"), "{printed}");
+}
+
+/// The loss is finite, and the norm of the gradients is not: a word beside the verdict.
+#[test]
+fn norms_that_stay_infinite_get_a_word() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let job = Job::new(&home, 2).running(stand_in());
+    let words = alone("--steps 20 --inf-norm-from 4");
+    let (code, verdict) = job.start_command(&["--no-preflight"], &words).end();
+    let printed = job.printed();
+    assert_eq!((code, &verdict["cause"]), (Some(0), &json!("completed")), "{printed}");
+    let word = "since step 4, the gradient norm has been NaN or infinite";
+    assert_eq!(printed.matches(word).count(), 2, "when it lasts, and at the end: {printed}");
+}
+
+/// A mount namespace with a disk of 1 MiB.
+#[test]
+fn a_disk_that_is_full_is_named_with_its_room() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let small = "mkdir -p small && mount -t tmpfs -o size=1m tmpfs small && exec \"$@\"";
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut probe = Command::new("unshare");
+    probe.current_dir(directory.path()).args(["-m", "sh", "-c", small, "sh", "true"]);
+    let probe = match probe.output() {
+        Ok(done) if done.status.success() => Ok(()),
+        Ok(done) => Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    if or_skipped("no mount namespace here", probe).is_none() {
+        return;
+    }
+    let job = Job::new(&home, 1).wrapped(&["unshare", "-m", "sh", "-c", small, "sh"]);
+    let words = ["sh", "-c", "head -c 4000000 /dev/zero > small/file"].map(Into::into);
+    let options = ["--no-preflight", "--checkpoints", "small"];
+    let (code, verdict) = job.start_command(&options, &words).end();
+    let printed = job.printed();
+    assert_eq!((code, &verdict["cause"]), (Some(17), &json!("disk_full")), "{printed}");
+    let evidence = verdict["attempts"][0]["evidence"].as_array().expect("evidence").clone();
+    let disk = evidence.iter().find_map(|one| one.get("disk")).expect("a disk");
+    assert!(disk["mount"].as_str().is_some_and(|mount| mount.ends_with("/small")), "{disk}");
+    assert_eq!((&disk["free"], &disk["total"]), (&json!(0), &json!(1 << 20)));
+    assert!(printed.contains("0 B of 1.00 MiB free"), "{printed}");
+}
+
+/// PyTorch raises again in the rank what its data worker raised.
+#[test]
+fn an_exception_of_a_data_worker_names_the_worker() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let job = Job::new(&home, 1);
+    fs::write(
+        job.path("workers.py"),
+        "import torch\n\
+         class Data(torch.utils.data.Dataset):\n\
+         \x20   def __len__(self): return 64\n\
+         \x20   def __getitem__(self, index):\n\
+         \x20       if index == 5: raise ValueError('bad sample 5')\n\
+         \x20       return torch.ones(1)\n\
+         for batch in torch.utils.data.DataLoader(Data(), batch_size=4, num_workers=2): pass\n",
+    )
+    .expect("a program");
+    let words = ["torchrun", "--nproc-per-node", "1", "workers.py"].map(Into::into);
+    let (code, verdict) = job.start_command(&["--no-preflight"], &words).end();
+    let printed = job.printed();
+    assert_eq!((code, &verdict["cause"]), (Some(11), &json!("program_failed")), "{printed}");
+    // Samples 4 to 7 are the second batch, and thus the second worker's.
+    let said = "data worker 1: ValueError: bad sample 5 (";
+    assert!(printed.contains(said) && printed.contains("workers.py:5)"), "{printed}");
+}
+
+/// What was printed, that all steps were done, is told before the reason of the end.
+#[test]
+fn a_crash_after_the_last_step_is_told_apart_from_one_before() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let job = Job::new(&home, 1);
+    let program = "for step in range(1, 13): print(f'step {step}/12 loss 2.0')\n\
+                   import os; os.abort()\n";
+    fs::write(job.path("end.py"), program).expect("a program");
+    let words = ["python3", "-u", "end.py"].map(Into::into);
+    let (_, verdict) = job.start_command(&["--no-preflight"], &words).end();
+    let printed = job.printed();
+    assert_ne!(verdict["cause"], "completed", "{printed}");
+    assert!(printed.contains("all 12 training steps were already done"), "{printed}");
+}
+
+#[test]
+fn a_command_that_cannot_be_started_has_one_reason() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let job = Job::new(&home, 1);
+    let words = ["no-such-program".into()];
+    let (code, _) = job.start_command(&["--no-preflight"], &words).end();
+    let printed = job.printed();
+    assert_eq!(code, Some(2));
+    assert!(
+        printed.contains("no-such-program: ") && !printed.contains("did not observe"),
+        "{printed}"
+    );
 }

@@ -24,10 +24,9 @@ fn ranks_that_wait_too_long_for_one_that_sleeps_time_out() {
 
 /// The engine itself gives up: fp16 ranks on CPUs, a loss that overflows from the second step on.
 #[test]
+#[ignore = "long: run with --run-ignored all (CI does so every night)"]
 fn fp16_that_finds_no_loss_scale_is_told_apart_from_other_failures() {
-    let Some(home) = zeropilot_oracle::home().filter(|_| zeropilot_oracle::is_thorough()) else {
-        return;
-    };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let mut asked = config(1);
     asked.as_object_mut().expect("an object").remove("bf16");
     asked["fp16"] = json!({"enabled": true, "initial_scale_power": 2, "hysteresis": 1});
@@ -38,20 +37,18 @@ fn fp16_that_finds_no_loss_scale_is_told_apart_from_other_failures() {
 
 /// bf16 has no scale to lower: the engine trains on, and its launcher says that all went well.
 #[test]
+#[ignore = "long: run with --run-ignored all (CI does so every night)"]
 fn training_that_ends_with_a_loss_that_is_no_number_has_not_completed() {
-    let Some(home) = zeropilot_oracle::home().filter(|_| zeropilot_oracle::is_thorough()) else {
-        return;
-    };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let job = Job::new(&home, 1).running(program());
     let run = job.start(&[], "torchrun", "--steps 8 --infinite-at 3");
     assert_ends(&job, run.end(), "not_finite", 15);
 }
 
 #[test]
+#[ignore = "long: run with --run-ignored all (CI does so every night)"]
 fn a_rank_that_is_killed_under_accelerate_launch_is_known() {
-    let Some(home) = zeropilot_oracle::home().filter(|_| zeropilot_oracle::is_thorough()) else {
-        return;
-    };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let job = Job::new(&home, 2).running(example("accelerate_loop.py"));
     let mut run = job.start(&[], "accelerate", "--deepspeed ds.json --batch-size 1 --steps 100000");
     run.wait_for_step(2);

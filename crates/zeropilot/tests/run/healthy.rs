@@ -2,12 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::job::{Job, stand_in};
-use crate::supervised::{marked, signal};
+use crate::job::{Job, numbered, stand_in};
+use crate::supervised::{marked, signal, workers};
 
 fn job() -> Option<Job> {
     Some(Job::new(&zeropilot_oracle::home()?, 2).running(stand_in()))
@@ -100,6 +101,24 @@ fn what_a_rank_leaves_behind_is_no_rank() {
     assert_eq!((code, said), (Some(12), (Some("rank_killed"), Some(1))), "{}", job.printed());
 }
 
+/// Data workers are copies of a rank and have its number. They outlive it for a moment, under both launchers.
+#[test]
+fn data_workers_are_no_ranks() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    for launcher in ["torchrun", "deepspeed"] {
+        let job = Job::new(&home, 1).running(numbered());
+        let mut run = job.start(&[], launcher, "--steps 100000 --pause 0.2 --workers 2");
+        run.wait_for_step(2);
+        let rank = run.rank(1);
+        assert_eq!(workers(rank).len(), 2, "{launcher}");
+        signal("KILL", rank);
+        let (code, verdict) = run.end();
+        let said = (code, verdict["cause"].as_str());
+        assert_eq!(said, (Some(12), Some("rank_killed")), "{launcher}: {}", job.printed());
+        assert!(verdict["rank"].is_null() || verdict["rank"] == 1, "{launcher}: {verdict:#}");
+    }
+}
+
 /// A thread prints for ever while the rank waits: that is a hang all the same.
 #[test]
 fn whoever_prints_and_makes_no_step_hangs() {
@@ -112,6 +131,71 @@ fn whoever_prints_and_makes_no_step_hangs() {
     let options = ["--hang-after", "off", "--step-timeout", "5s", "--no-preflight"];
     let (code, verdict) = job.start_command(&options, &alone(arguments)).end();
     assert_eq!((code, &verdict["cause"]), (Some(14), &json!("hang")), "{}", job.printed());
+}
+
+/// A node without rank 0 prints nothing at all, and computes: that is left alone beyond the ten minutes that a start may take.
+#[test]
+fn a_node_that_prints_nothing_is_left_alone_as_long_as_it_computes() {
+    let Some(job) = job().filter(|_| zeropilot_oracle::is_thorough()) else { return };
+    let mut words = alone("--steps 2200 --pause 0.25 --compute 0.05");
+    let rank = words.iter().position(|word| word == "RANK=0").expect("a rank");
+    words[rank] = "RANK=1".into();
+    let options = ["--hang-after", "20s", "--no-preflight"];
+    let (code, verdict) = job.start_command(&options, &words).end();
+    assert_eq!((code, &verdict["cause"]), (Some(0), &json!("completed")), "{}", job.printed());
+    assert!(verdict["seconds"].as_f64() > Some(620.0), "{verdict:#}");
+}
+
+/// Ctrl-\ asks to end, like Ctrl-C.
+#[test]
+fn a_quit_ends_everything_in_order() {
+    let Some(job) = job() else { return };
+    let mut run = job.start_command(&["--no-preflight"], &alone("--steps 100000 --pause 0.2"));
+    run.wait_for_step(2);
+    signal("QUIT", run.child.id());
+    let (code, verdict) = run.end();
+    assert_eq!((code, &verdict["cause"]), (Some(131), &json!("interrupted")), "{}", job.printed());
+    assert_eq!(verdict["signal"], 3);
+}
+
+/// Bars that go back to the start of their line, colors, bytes that are no text, text apart from its newline, and an end
+/// without one.
+const PRINTER: &str = r#"
+import sys, time
+for i in range(12):
+    for stream in (sys.stdout.buffer, sys.stderr.buffer):
+        stream.write(b"\r\x1b[32m%3d%%|\xe2\x96\x88" % i); stream.flush(); time.sleep(0.02)
+        stream.write(b"  | %d/12 [00:01<00:03]\x1b[0m\x1b[K" % i); stream.flush()
+    sys.stdout.buffer.write(b"step %d/12 loss 1.5" % i); sys.stdout.flush(); time.sleep(0.1)
+    sys.stdout.buffer.write(b"\n\n"); sys.stdout.flush()
+sys.stdout.buffer.write(b"\x00\xff\xfe \xe2\x96 \r\r\n\t no end"); sys.stdout.flush()
+sys.stderr.buffer.write(b"\xff\r no end"); sys.stderr.flush()
+"#;
+
+#[test]
+fn what_a_program_prints_is_passed_on_byte_for_byte() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let printed = |command: &mut Command| {
+        let output = command
+            .args(["python3", "-c", PRINTER])
+            .current_dir(directory.path())
+            .env("ZEROPILOT_RUNS", directory.path().join("runs"))
+            .output()
+            .expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output
+    };
+    let bare = printed(&mut Command::new("env"));
+    assert!(bare.stdout.len() > 500 && bare.stderr.len() > 300);
+    let supervised = printed(Command::new(env!("CARGO_BIN_EXE_zeropilot")).args([
+        "run",
+        "--no-preflight",
+        "--",
+    ]));
+    assert_eq!(supervised.stdout, bare.stdout);
+    // Before and behind it zeropilot has its own words there, and none in between.
+    let is_whole = supervised.stderr.windows(bare.stderr.len()).any(|part| part == bare.stderr);
+    assert!(is_whole, "{}", String::from_utf8_lossy(&supervised.stderr));
 }
 
 /// A terminal that is held (Ctrl-S), a pager, a log on a lost disk: nobody reads, and the run can still be ended.

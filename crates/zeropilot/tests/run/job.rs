@@ -25,6 +25,11 @@ pub(crate) fn program() -> PathBuf {
     here("tests/run/program.py")
 }
 
+/// The program whose losses depend on nothing but the step.
+pub(crate) fn numbered() -> PathBuf {
+    here("tests/run/numbered.py")
+}
+
 /// A program that prints steps and writes parts of checkpoints without an engine, for what an engine adds nothing to.
 pub(crate) fn stand_in() -> PathBuf {
     here("tests/run/stand_in.py")
@@ -95,6 +100,11 @@ impl Job {
             is_scripted: false,
             environment: Vec::new(),
         }
+    }
+
+    /// Another one with the stand-in, whose record is listed beside the records of this one.
+    pub(crate) fn beside(&self) -> Self {
+        Self::new(&self.home, 2).running(stand_in()).with("ZEROPILOT_RUNS", self.path("runs"))
     }
 
     /// The same with this much data for each process.

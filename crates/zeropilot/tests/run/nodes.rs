@@ -112,10 +112,9 @@ fn two_machines_that_lose_each_other_know_it_and_go_on_when_the_cable_is_back() 
 }
 
 #[test]
+#[ignore = "long: run with --run-ignored all (CI does so every night)"]
 fn a_rank_that_is_killed_on_one_machine_is_a_lost_peer_on_the_other() {
-    let Some(home) = zeropilot_oracle::home().filter(|_| zeropilot_oracle::is_thorough()) else {
-        return;
-    };
+    let Some(home) = zeropilot_oracle::home() else { return };
     let Some(nodes) = or_skipped("no two machines here", Nodes::new()) else { return };
     let jobs = [nodes.job(&home, 0), nodes.job(&home, 1)];
     let checkpoints = jobs[0].path("ckpt").display().to_string();
@@ -159,7 +158,7 @@ fn of_a_job_the_node_that_failed_first_is_named() {
     };
     let head = format!("job 127.0.0.1:{port}: 2 of 2 nodes");
     let listed = ask(&["runs"]);
-    assert!(listed.starts_with(&format!("{head}\n")), "{listed}");
+    assert_eq!(listed.lines().nth(1), Some(head.as_str()), "{listed}");
     let watched = ask(&["watch", "--once"]);
     assert!(watched.contains(&head) && watched.matches(": running").count() == 2, "{watched}");
 
@@ -167,7 +166,7 @@ fn of_a_job_the_node_that_failed_first_is_named() {
     let codes = runs.map(|run| run.end().0);
     assert_eq!(codes, [Some(13), Some(12)]);
     let listed = ask(&["runs"]);
-    let line = listed.lines().next().unwrap_or_default();
+    let line = listed.lines().nth(1).unwrap_or_default();
     assert!(line.contains("; node 1 (") && line.ends_with("failed first"), "{listed}");
     let listed: serde_json::Value = serde_json::from_str(&ask(&["runs", "--json"])).expect("JSON");
     let members = &listed[0]["job"]["members"];

@@ -53,7 +53,9 @@ fn resumed(verdict: &Value, attempt: usize) -> String {
     from.as_str().unwrap_or_else(|| panic!("{verdict:#}")).to_owned()
 }
 
+const OTHERS: &str = "already contains checkpoints of another run";
 const RESUME: [&str; 2] = ["--resume-with", "--resume {}"];
+const SCRATCH: &str = "--allow-restart-from-scratch";
 const KILLED: &str = "--fault SIGKILL --once fired --fault-rank 0";
 
 /// A fallback to stage 3 cannot read what stage 2 wrote. However the user spells the directory, it is left as it was.
@@ -65,7 +67,7 @@ fn a_fallback_never_writes_over_checkpoints_of_another_stage() {
     config["zero_optimization"]["offload_optimizer"] = json!({"device": "cpu"});
     let job = Job::with_config(&home, &config).running(stand_in());
     let root = job.path("ckpt");
-    let options = ["--fallback", "--checkpoints", root.to_str().expect("a path")];
+    let options = ["--fallback", "--checkpoints", root.to_str().expect("a path"), SCRATCH];
     let arguments =
         "--steps 6 --save ./ckpt/ --save-every 2 --fault oom --once fired --fault-step 5";
     let run = job.start(&[&options[..], &RESUME].concat(), "torchrun", arguments);
@@ -75,6 +77,38 @@ fn a_fallback_never_writes_over_checkpoints_of_another_stage() {
     assert!(old.values().all(|bytes| !bytes.starts_with(b"stage 3")), "written over");
     let fresh = content(&job.path("ckpt.attempt-2"));
     assert!(fresh.values().any(|bytes| bytes.starts_with(b"stage 3")), "{fresh:?}");
+}
+
+/// Nothing is left below but stage 3, which cannot load what stage 2 wrote: days of training are not thrown away unasked.
+#[test]
+fn a_fallback_that_would_lose_the_progress_is_not_taken_unasked() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let mut config = crate::job::config(2);
+    config["zero_optimization"]["offload_optimizer"] = json!({"device": "cpu"});
+    let job = || Job::with_config(&home, &config).running(stand_in());
+    let arguments = "--steps 6 --save ckpt --save-every 2 --fault oom --once fired --fault-step 5";
+    for options in [&["--fallback"][..], &[&["--fallback"][..], &RESUME].concat()] {
+        let job = job();
+        let (code, verdict) = job.start(options, "torchrun", arguments).end();
+        let attempts = verdict["attempts"].as_array().map(Vec::len);
+        assert_eq!((code, attempts), (Some(10), Some(1)), "{verdict:#}\n{}", job.printed());
+        let printed = job.printed();
+        assert!(printed.contains(SCRATCH) && printed.contains("up to step 4"), "{printed}");
+    }
+}
+
+/// Whoever restarts a program that cannot resume keeps its checkpoints too.
+#[test]
+fn a_restart_that_would_lose_the_progress_is_not_made_unasked() {
+    let arguments = format!("--steps 12 --save ckpt --save-every 5 {KILLED} --fault-step 7");
+    for (allowed, ends, attempts) in [(&[][..], 12, 1), (&[SCRATCH][..], 0, 2)] {
+        let Some(job) = job(2) else { return };
+        let options = [&["--max-restarts", "1"][..], allowed].concat();
+        let (code, verdict) = job.start(&options, "torchrun", &arguments).end();
+        let ended = (code, verdict["attempts"].as_array().map(Vec::len));
+        assert_eq!(ended, (Some(ends), Some(attempts)), "{verdict:#}\n{}", job.printed());
+        assert_eq!(job.printed().contains("lose the progress"), ends == 12, "{}", job.printed());
+    }
 }
 
 /// Where the directory is in no word of the command, it cannot be exchanged: the run ends, and says why.
@@ -104,6 +138,13 @@ fn checkpoints_of_another_run_are_not_gone_on_from() {
     assert_eq!(code, Some(0), "{verdict:#}\n{}", job.printed());
     assert!(resumed(&verdict, 1).ends_with("ckpt/global_step5"), "{verdict:#}");
     assert_eq!(steps(&job).iter().filter(|step| **step == 15).count(), 1);
+    // It is said before anything is written over.
+    let printed = job.printed();
+    assert!(printed.contains(OTHERS) && printed.contains("up to step 20"), "{printed}");
+    let found = |event: &RunEvent| matches!(event, RunEvent::CheckpointsFound { step: 20, .. });
+    let started = |event: &RunEvent| matches!(event, RunEvent::AttemptStarted { .. });
+    let events = events(job.directory.path());
+    assert!(events.iter().position(found) < events.iter().position(started), "{events:?}");
 }
 
 /// What the user resumes from counts, though another run wrote it.
@@ -117,6 +158,7 @@ fn a_checkpoint_that_the_user_resumes_from_is_the_runs_own() {
     assert_eq!(code, Some(0), "{verdict:#}\n{}", job.printed());
     assert!(resumed(&verdict, 1).ends_with("ckpt/global_step4"), "{verdict:#}");
     assert!(!steps(&job).contains(&1));
+    assert!(!job.printed().contains(OTHERS), "{}", job.printed());
 }
 
 /// A script changes its directory, and the tags are the program's own.

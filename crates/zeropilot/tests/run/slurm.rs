@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::job::{Job, free_port, here, program};
-use crate::supervised::or_skipped;
+use crate::supervised::{is_installed, marked, or_skipped};
 
 /// What the controller and the node are told.
 const CONFIG: &str = "\
@@ -32,22 +32,22 @@ NodeName=@HOST@ NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
 PartitionName=all Nodes=@HOST@ Default=YES State=UP
 ";
 
-/// The daemons, which end with their value.
+/// Without systemd to ask, as in a container.
+const CGROUPS: &str = "CgroupPlugin=autodetect\nIgnoreSystemd=yes\n";
+
+/// The daemons, which end with their value, and with them whatever they started.
 struct Slurm {
     root: PathBuf,
+    mark: String,
     daemons: Vec<Child>,
 }
 
 impl Slurm {
     /// # Errors
     /// What this machine lacks.
-    fn start(root: &Path) -> Result<Self, String> {
-        let has = |name: &str| {
-            let found = Command::new("sh").args(["-c", &format!("command -v {name}")]).output();
-            found.is_ok_and(|found| found.status.success())
-        };
+    fn start(root: &Path, mark: &str) -> Result<Self, String> {
         let needed = ["munged", "slurmctld", "slurmd", "sbatch", "srun", "scancel"];
-        if let Some(missing) = needed.iter().find(|name| !has(name)) {
+        if let Some(missing) = needed.iter().find(|name| !is_installed(name)) {
             return Err(format!("{missing} is not installed"));
         }
         let user = Command::new("id").arg("-u").output().map(|user| user.stdout);
@@ -64,7 +64,8 @@ impl Slurm {
             fs::create_dir_all(root.join(directory)).map_err(|error| error.to_string())?;
         }
         fs::write(root.join("slurm.conf"), config).map_err(|error| error.to_string())?;
-        let mut slurm = Self { root: root.to_owned(), daemons: Vec::new() };
+        fs::write(root.join("cgroup.conf"), CGROUPS).map_err(|error| error.to_string())?;
+        let mut slurm = Self { root: root.to_owned(), mark: mark.to_owned(), daemons: Vec::new() };
         slurm.authenticate()?;
         slurm.daemon("slurmctld", &["-D", "-i"])?;
         slurm.daemon("slurmd", &["-D"])?;
@@ -117,6 +118,7 @@ impl Slurm {
     fn command(&self, name: &str) -> Command {
         let mut command = Command::new(name);
         command.env("SLURM_CONF", self.root.join("slurm.conf"));
+        command.env("ZEROPILOT_TEST_MARK", &self.mark);
         command
     }
 
@@ -134,6 +136,10 @@ impl Drop for Slurm {
             let _ = daemon.kill();
             let _ = daemon.wait();
         }
+        // The node's daemon leaves one for each step of a job, which survives it.
+        for (pid, _) in marked(&self.mark) {
+            let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+        }
     }
 }
 
@@ -141,10 +147,10 @@ impl Drop for Slurm {
 fn a_job_that_slurm_warns_is_requeued_and_continues() {
     let Some(home) = zeropilot_oracle::home() else { return };
     let job = Job::new(&home, 2);
-    let slurm = Slurm::start(&job.path("slurm"));
+    let slurm = Slurm::start(&job.path("slurm"), &job.mark);
     let Some(slurm) = or_skipped("no Slurm here", slurm) else { return };
     let script = format!(
-        "#!/bin/bash\n#SBATCH --requeue --open-mode=append --output=job.log\n\
+        "#!/bin/bash\n#SBATCH --requeue --time=20 --open-mode=append --output=job.log\n\
          srun {zeropilot} run --record record --continue --resume-with '--resume {{}}' --requeue-exit-code 75 --grace 25s -- \
          torchrun --nproc-per-node 2 --master-port {port} {program} --deepspeed ds.json --steps 30 --pause 0.2 --save ckpt \
          --save-every 1000 --preemptible\n\
@@ -167,7 +173,7 @@ fn a_job_that_slurm_warns_is_requeued_and_continues() {
     let id = String::from_utf8_lossy(&submitted.stdout).trim().to_owned();
     assert!(!id.is_empty(), "{}", String::from_utf8_lossy(&submitted.stderr));
     let log = || fs::read_to_string(job.path("job.log")).unwrap_or_default();
-    let end = Instant::now() + Duration::from_secs(900);
+    let end = Instant::now() + Duration::from_secs(600);
     let wait_for = |what: &str, is_so: &dyn Fn() -> bool| {
         while !is_so() {
             assert!(Instant::now() < end, "not in time: {what}\n{}", log());
@@ -178,6 +184,9 @@ fn a_job_that_slurm_warns_is_requeued_and_continues() {
     // Like `--signal=USR1@…`, it reaches every process of the step.
     slurm.ask("scancel", &["--signal=USR1", &id]);
     wait_for("the end", &|| log().contains("start 2 exited with"));
+    wait_for("an empty queue", &|| slurm.ask("squeue", &["--noheader"]).trim().is_empty());
+    drop(slurm);
+    assert_eq!(marked(&job.mark), []);
     let log = log();
     assert!(
         log.contains("start 1 exited with 75") && log.contains("start 2 exited with 0"),

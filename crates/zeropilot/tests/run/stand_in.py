@@ -58,8 +58,6 @@ def fail(fault: str) -> None:
     if fault == "watchdog":
         print(f"[rank{RANK}]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)", file=sys.stderr, flush=True)
         os.abort()
-    if fault == "leave":
-        os._exit(0)
     if fault == "sleep":
         time.sleep(3600)
     if fault == "unreadable":
@@ -77,6 +75,7 @@ def main() -> None:
     parser.add_argument("--deepspeed")
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--pause", type=float, default=0.0, help="seconds of a step")
+    parser.add_argument("--compute", type=float, default=0.0, help="seconds of a step that are spent computing")
     parser.add_argument("--save")
     parser.add_argument("--save-every", type=int, default=5)
     parser.add_argument("--tag", default="global_step{}")
@@ -90,6 +89,8 @@ def main() -> None:
     parser.add_argument("--warning", default="")
     parser.add_argument("--unreadable", default="", help="a tag that cannot be resumed from")
     parser.add_argument("--nan-from", type=int, help="a loss that is no number from this step on")
+    parser.add_argument("--inf-norm-from", type=int, help="a norm of gradients that is infinite from this step on")
+    parser.add_argument("--stop-after", type=int, help="a step after which it ends by itself")
     parser.add_argument("--helper", action="store_true", help="start a process that outlives the rank")
     parser.add_argument("--heartbeat", action="store_true", help="a thread that always prints")
     parser.add_argument("--save-on-usr1", action="store_true")
@@ -119,6 +120,9 @@ def main() -> None:
             return
         step += 1
         time.sleep(args.pause)
+        computed = time.process_time() + args.compute
+        while time.process_time() < computed:
+            pass
         if args.fault and step == args.fault_step and args.fault_rank == RANK and not (args.once and os.path.exists(args.once)):
             if args.once:
                 pathlib.Path(args.once).touch()
@@ -127,9 +131,12 @@ def main() -> None:
             print(args.warning.replace("_", " "), file=sys.stderr, flush=True)
         if RANK == 0:
             loss = "tensor(nan)" if args.nan_from and step >= args.nan_from else f"{4 / step:.4f}"
-            print(f"step {step}/{args.steps} loss {loss}", flush=True)
+            norm = " grad_norm inf" if args.inf_norm_from and step >= args.inf_norm_from else ""
+            print(f"step {step}/{args.steps} loss {loss}{norm}", flush=True)
         if args.save and step % args.save_every == 0:
             save(args.save, args.tag.format(step), stage)
+        if step == args.stop_after:
+            return
 
 
 if __name__ == "__main__":

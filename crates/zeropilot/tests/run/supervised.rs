@@ -134,7 +134,6 @@ pub(crate) fn marked(mark: &str) -> Vec<(i32, String)> {
         .collect()
 }
 
-/// Sends a signal by name.
 /// Takes from a process, and all that it starts from now on, memory for data above a limit.
 pub(crate) fn limit_data(pid: u32, bytes: u64) {
     let limit = format!("--data={bytes}");
@@ -142,9 +141,20 @@ pub(crate) fn limit_data(pid: u32, bytes: u64) {
     assert!(done.expect("prlimit runs").success());
 }
 
+/// Sends a signal by name.
 pub(crate) fn signal(name: &str, pid: u32) {
     let status = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
     assert!(status.expect("kill runs").success(), "kill -{name} {pid}");
+}
+
+/// The processes that load the data of a rank: copies of it.
+pub(crate) fn workers(rank: u32) -> Vec<u32> {
+    let line = |pid: &str| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let threads = fs::read_dir(format!("/proc/{rank}/task")).expect("the rank lives").flatten();
+    let children = threads.filter_map(|one| fs::read_to_string(one.path().join("children")).ok());
+    let children = children.collect::<Vec<String>>().concat();
+    let copies = children.split_whitespace().filter(|pid| line(pid) == line(&rank.to_string()));
+    copies.filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// The process of `deepspeed` on this node, between the command and the ranks.
@@ -152,6 +162,14 @@ pub(crate) fn node_launcher(mark: &str) -> u32 {
     let found =
         marked(mark).into_iter().find(|(_, line)| line.contains("deepspeed.launcher.launch"));
     u32::try_from(found.expect("the launcher of the node").0).expect("a process")
+}
+
+/// Whether a program is here that `.ci/run` installs, so that a test of it may only be skipped elsewhere.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+    let is_there = found.is_ok_and(|found| found.status.success());
+    assert!(is_there || std::env::var_os("CI").is_none(), "{program} is missing: see .ci/run");
+    is_there
 }
 
 /// Says loudly why a machine cannot try something, where it is `Err`.

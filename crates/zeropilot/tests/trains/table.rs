@@ -28,15 +28,15 @@ type Outcomes = [(Combination, Outcome)];
 const HEAD: &str = "\
 # Presets tested with DeepSpeed
 
-`zeropilot new PRESET --for PROGRAM` writes the configs in this table. We ran them with real DeepSpeed (0.19.8 with transformers 5.22 and accelerate 1.15) on
-two CPU ranks, with the programs in `examples/`.
+`zeropilot new PRESET --for PROGRAM` writes the configs in this table.
+We ran these configs with real DeepSpeed (0.19.8 with transformers 5.22 and accelerate 1.15) on two CPU ranks, with the programs in `examples/`.
 
 - **trains**: both ranks completed three optimizer steps with a finite loss.
-- **loads**: the program ran on both ranks until DeepSpeed had read and accepted the config. To train, `zero3_nvme` needs
-  libaio and a disk, which the test machine does not have.
+- **loads**: the program ran on both ranks until DeepSpeed had read and accepted the config.
+  To train, `zero3_nvme` needs libaio and a disk, which the test machine does not have.
 
-`ZEROPILOT_THOROUGH=1 ZEROPILOT_UPDATE_PRESETS=1 cargo test -p zeropilot --test trains` writes the table; each build
-tests a dozen of the rows again.
+`ZEROPILOT_THOROUGH=1 ZEROPILOT_UPDATE_PRESETS=1 cargo test -p zeropilot --test trains` writes the table.
+Each build tests a dozen rows again.
 
 ";
 

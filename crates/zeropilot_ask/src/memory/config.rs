@@ -6,6 +6,7 @@ use zeropilot_config::python::{PyValue, is_auto};
 use zeropilot_config::resolve::ResolvedConfig;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_config::syntax::{self, Node, decode, parse_hjson};
+use zeropilot_job::Origin;
 use zeropilot_lint::{Report, Settings, Verdict, check};
 
 use super::{Conflict, MemoryProblem};
@@ -23,7 +24,7 @@ pub(super) fn made(
     offload: Offload,
     precision: NumberFormat,
     training: &Training,
-) -> String {
+) -> Value {
     let mut zero = Map::new();
     zero.insert("stage".to_owned(), json!(stage));
     let on_host = json!({"device": "cpu", "pin_memory": true});
@@ -42,7 +43,7 @@ pub(super) fn made(
         NumberFormat::Fp32 => None,
     };
     config.insert("zero_optimization".to_owned(), Value::Object(zero));
-    Value::Object(config).to_string()
+    Value::Object(config)
 }
 
 /// A config without the sizes that it leaves to the front end; `None` if it leaves none.
@@ -93,9 +94,9 @@ pub(super) fn solve(
     let document = decode(bytes).ok().and_then(|text| parse_hjson(text).ok());
     let written = document.as_ref().map(|document| Written::of(document.root()));
     let written = written.unwrap_or_default();
-    let (arguments, assumed) = written.arguments(flags).map_err(|conflict| {
-        MemoryProblem::Conflict { name: name.to_owned(), conflict: Box::new(conflict) }
-    })?;
+    let (arguments, assumed) = written
+        .arguments(flags)
+        .map_err(|conflict| MemoryProblem::Conflict { name: name.to_owned(), conflict })?;
     // Ranks that share a sequence are told to the engine by the script; then it does not divide by the key.
     let written = document.as_ref().map(|document| count(document.root(), SEQUENCE_PARALLEL));
     let divided = written.and_then(Said::this).and_then(|size| u64::try_from(size).ok());
@@ -181,18 +182,14 @@ impl Written {
     }
 
     /// What the script is taken to say, and which number format was assumed.
-    fn arguments(&self, flags: Flags) -> Result<(Arguments, Option<NumberFormat>), Conflict> {
+    fn arguments(&self, flags: Flags) -> Result<(Arguments, Option<NumberFormat>), Box<Conflict>> {
         let micro = agreed(MICRO, "micro_batch", self.micro_batch, signed(flags.micro_batch))?;
         let steps =
             agreed(ACCUMULATION, "grad_accum", self.accumulation, signed(flags.grad_accum))?;
         let (precision, assumed) = match (self.precision, flags.precision) {
             (Said::This(written), Some(given)) if written != given => {
-                return Err(Conflict {
-                    key: "bf16.enabled / fp16.enabled",
-                    written: written.name().to_owned(),
-                    option: "precision",
-                    given: given.name().to_owned(),
-                });
+                let key = "bf16.enabled / fp16.enabled";
+                return Err(Conflict::new(key, written.name(), "precision", given.name()));
             }
             (Said::This(written), _) => (written, None),
             (_, Some(given)) => (given, None),
@@ -218,16 +215,29 @@ impl Written {
     }
 }
 
+impl Conflict {
+    fn new(
+        key: &'static str,
+        written: impl ToString,
+        option: &'static str,
+        given: impl ToString,
+    ) -> Box<Self> {
+        let (written, given) = (written.to_string(), given.to_string());
+        let (origin, config) = (Origin::Option, Origin::Option);
+        Box::new(Self { key, written, option, given, origin, config, framework: None })
+    }
+}
+
 /// The number a file and a flag agree on.
 fn agreed(
     key: &'static str,
     option: &'static str,
     written: Said<i64>,
     given: Option<i64>,
-) -> Result<Option<i64>, Conflict> {
+) -> Result<Option<i64>, Box<Conflict>> {
     match (written, given) {
         (Said::This(written), Some(given)) if written != given => {
-            Err(Conflict { key, written: written.to_string(), option, given: given.to_string() })
+            Err(Conflict::new(key, written, option, given))
         }
         (Said::This(written), _) => Ok(Some(written)),
         (Said::Nothing | Said::Auto, given) => Ok(given),
@@ -289,7 +299,7 @@ mod tests {
         shares_sequence: false,
     };
 
-    fn said(text: &str, flags: Flags) -> Result<(Arguments, Option<NumberFormat>), Conflict> {
+    fn said(text: &str, flags: Flags) -> Result<(Arguments, Option<NumberFormat>), Box<Conflict>> {
         let document = parse_hjson(text).expect("a config");
         Written::of(document.root()).arguments(flags)
     }

@@ -3,10 +3,11 @@
 mod config;
 
 use serde::Deserialize;
+use serde_json::Value;
 use zeropilot_cluster::Cluster;
 use zeropilot_config::resolve::ResolvedConfig;
 use zeropilot_config::settings::{Precision, Stage, Zero};
-use zeropilot_job::{Direction, NotModelled, Origin, TrainingJob};
+use zeropilot_job::{Direction, Framework, NotModelled, Origin, TrainingJob};
 use zeropilot_lint::Report;
 use zeropilot_model::Model;
 use zeropilot_step::lower::{LowerError, Recipe, follow};
@@ -28,7 +29,7 @@ use crate::name::{FusedLoss, NumberFormat, Offload, ReferenceName, TaskName};
 use crate::note::Note;
 use crate::provenance::{Provenance, UnreadableConfig};
 use crate::range::{OutOfRange, within};
-use crate::task::{TaskProblem, TaskRequest};
+use crate::task::{StepBatch, TaskProblem, TaskRequest};
 use crate::training::Training;
 
 /// A config that somebody wrote.
@@ -73,10 +74,10 @@ pub struct MemoryRequest {
     /// Predict plain PyTorch without DeepSpeed: one GPU, or DDP on several; 16-bit weights under autocast, as in HF Trainer
     #[cfg_attr(feature = "clap", arg(long, conflicts_with_all = ["stage", "offload"]))]
     pub without_deepspeed: bool,
-    /// Set the precision of the model; if omitted, the precision of the config, or bf16 (fp16 on GPUs without bf16)
+    /// Set the precision of the model; if omitted, the precision in the config, or bf16 (fp16 on GPUs without bf16)
     #[cfg_attr(feature = "clap", arg(long, value_name = "FORMAT"))]
     pub precision: Option<NumberFormat>,
-    /// Report this rank; if omitted, the rank that uses the most memory
+    /// Report this rank; if omitted, the rank that uses the most GPU memory
     #[cfg_attr(feature = "clap", arg(long, value_name = "RANK"))]
     pub rank: Option<u64>,
     /// How it is trained.
@@ -102,6 +103,12 @@ pub struct Conflict {
     pub option: &'static str,
     /// What that says.
     pub given: String,
+    /// Who says that.
+    pub origin: Origin,
+    /// Who names the config.
+    pub config: Origin,
+    /// Who reads both, where a job says it.
+    pub framework: Option<Framework>,
 }
 
 /// Why there is no answer.
@@ -206,7 +213,7 @@ impl Job {
         let mut provenance = Provenance::settle(&mut request)?;
         provenance.of_model(&model, &mut request.training);
         let model = request.task.model(&request.training.freeze(&model))?;
-        let asking = Asking::of(&model, &request)?;
+        let asking = Asking::of(&model, &request).map_err(|problem| provenance.explain(problem))?;
         let solved = match &request.config {
             Some(written) => {
                 request.refuse_beside_config()?;
@@ -215,7 +222,8 @@ impl Job {
                 provenance
                     .not_modelled
                     .extend(left_out.filter(|it| !(shares && it.is_of("sequence_parallel_size"))));
-                asking.solve(&written.name, &written.bytes)?
+                let solved = asking.solve(&written.name, &written.bytes);
+                solved.map_err(|problem| provenance.explain(problem))?
             }
             None => {
                 asking.make("--stage", request.stage()?, request.offload.unwrap_or_default())?
@@ -235,7 +243,12 @@ impl Job {
             }
             Err(problem) => coverage::explain_split(&mut provenance.not_modelled, problem),
         }
-        let task = recipe.task.with_accumulation(accumulation(&resolved));
+        let batch = StepBatch {
+            micro_batch,
+            accumulation: accumulation(&resolved),
+            world: cluster.world_size(),
+        };
+        let task = request.task.in_steps(recipe.task, batch);
         let recipe = Recipe { task, ..recipe };
         let is_assumed =
             assumed.is_some() || request.config.is_none() && request.precision.is_none();
@@ -337,8 +350,8 @@ fn format(precision: Precision) -> NumberFormat {
 /// What TRL leaves on a model whose reference was computed before training.
 fn second_hooks() -> NotModelled {
     NotModelled {
-        en: "hooks of a second ZeRO-3 engine, which stay on the model after the reference is precomputed".to_owned(),
-        zh: "另一个 ZeRO-3 engine 的 hook：预先计算参考模型后，这些 hook 仍留在模型上".to_owned(),
+        en: "hooks of a second ZeRO-3 engine, which stay on the model after the reference log-probabilities are computed".to_owned(),
+        zh: "另一个 ZeRO-3 engine 的 hook：预先算完参考模型的 log 概率后，这些 hook 仍留在模型上".to_owned(),
         written: "reference precomputed".to_owned(),
         direction: Direction::Either,
         origin: Origin::Option,
@@ -429,6 +442,8 @@ pub struct Column {
     pub offload_optimizer: bool,
     /// Parameters are on the host.
     pub offload_param: bool,
+    /// The config that is answered for.
+    pub config: Value,
     /// The answer.
     pub answer: Answer,
 }
@@ -486,7 +501,12 @@ pub fn compare(model: &Model, request: &MemoryRequest) -> Result<Compared, Memor
     let mut columns = Vec::new();
     let common = asking.make("--compare", 0, Offload::None)?;
     let steps = accumulation(&common.resolved);
-    asking.recipe.task = asking.recipe.task.with_accumulation(steps);
+    let batch = StepBatch {
+        micro_batch: common.micro_batch,
+        accumulation: steps,
+        world: asking.cluster.world_size(),
+    };
+    asking.recipe.task = request.task.in_steps(asking.recipe.task, batch);
     // Most ways run the same program; only what ZeRO does with it differs.
     let mut workloads: Vec<(WorkloadKey, Workload)> = Vec::new();
     for (stage, offload) in WAYS {
@@ -519,6 +539,7 @@ pub fn compare(model: &Model, request: &MemoryRequest) -> Result<Compared, Memor
             stage,
             offload_optimizer: offload != Offload::None,
             offload_param: offload == Offload::All,
+            config: asking.config(stage, offload),
             answer: Answer::without_slack(&question, workload).with_slack(&question, workload),
         });
     }
@@ -630,10 +651,15 @@ impl<'a> Asking<'a> {
         Ok(Some(self.solve(&written.name, &bytes)?.resolved.zero()))
     }
 
-    fn make(&self, name: &str, stage: u8, offload: Offload) -> Result<Solved, MemoryProblem> {
+    /// The config of a stage with an offload.
+    fn config(&self, stage: u8, offload: Offload) -> Value {
         let usual = || self.request.machines.usual_format();
         let precision = self.request.precision.unwrap_or_else(usual);
-        self.solve(name, made(stage, offload, precision, &self.request.training).as_bytes())
+        made(stage, offload, precision, &self.request.training)
+    }
+
+    fn make(&self, name: &str, stage: u8, offload: Offload) -> Result<Solved, MemoryProblem> {
+        self.solve(name, self.config(stage, offload).to_string().as_bytes())
     }
 
     fn solve(&self, name: &str, bytes: &[u8]) -> Result<Solved, MemoryProblem> {

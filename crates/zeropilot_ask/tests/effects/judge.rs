@@ -31,6 +31,8 @@ pub(crate) struct Measured {
     pub(crate) models: BTreeMap<String, Value>,
     baselines: Vec<Baseline>,
     pub(crate) cases: Vec<Case>,
+    /// On baselines that lack what the key needs.
+    pub(crate) without_needs: Vec<Case>,
 }
 
 /// A model, a stage and what has to be set so that a key is read at all.
@@ -86,16 +88,20 @@ struct Beside {
 
 impl Measured {
     pub(crate) fn verdicts(&self) -> Vec<(&Case, Verdict)> {
+        self.judged(&self.cases)
+    }
+
+    pub(crate) fn judged<'a>(&self, cases: &'a [Case]) -> Vec<(&'a Case, Verdict)> {
         let baselines: BTreeMap<&str, (&Baseline, Beside)> = self
             .baselines
             .iter()
             .map(|on| (on.name.as_str(), (on, self.beside(&on.model, &on.config, &on.run))))
             .collect();
-        let judged = self.cases.iter().map(|case| {
+        let judged = |case: &'a Case| {
             let (on, base) = &baselines[case.on.as_str()];
             (case, self.verdict(case, on, base))
-        });
-        judged.collect()
+        };
+        cases.iter().map(judged).collect()
     }
 
     fn verdict(&self, case: &Case, on: &Baseline, base: &Beside) -> Verdict {

@@ -16,7 +16,7 @@ pub use history::{Facts, Presence, Takes, history, presence};
 pub use lookup::{Found, canonical, find};
 pub use members::members;
 pub use mesh::builds_mesh;
-pub use text::{KeyText, NoCost, Unit, Words};
+pub use text::{Claim, KeyText, Needs, NoCost, Unit, Words};
 
 /// The text about a key, by the path under which it is kept; see [`find`] and [`canonical`].
 pub fn text(path: &str) -> Option<&'static KeyText> {

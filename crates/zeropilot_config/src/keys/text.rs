@@ -24,7 +24,7 @@ pub struct Words {
 /// What a value counts, or what it is where it counts nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs, reason = "the names are the descriptions")]
+#[allow(missing_docs, reason = "the names need no description")]
 pub enum Unit {
     Boolean,
     Choice,
@@ -58,12 +58,38 @@ pub enum NoCost {
     Unread,
 }
 
+/// What a text says that only a run of the engine can prove.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Claim {
+    /// Its memory and its communication, or that it changes neither. Its speed is never measured.
+    Effect,
+    /// What it needs.
+    Needs,
+}
+
+/// The values of other keys, by path, without which a key changes nothing. All of them have to
+/// hold; they need not be enough.
+pub type Needs = BTreeMap<String, Vec<serde_json::Value>>;
+
 /// What is known about a key beside its schema.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyText {
     /// What its value counts.
     pub unit: Unit,
+    /// What has to be set for it to have an effect.
+    #[serde(default)]
+    pub needs: Needs,
+    /// What was read in the engine's source, and no recorded run shows.
+    #[serde(default)]
+    pub unmeasured: Vec<Claim>,
+    /// Whether every recorded run with it needs the same memory and makes the same calls as the run without it.
+    #[serde(default)]
+    pub unchanged: bool,
+    /// Whether it takes effect only on several nodes, which no recorded run has.
+    #[serde(default)]
+    pub several_nodes: bool,
     /// What it does.
     pub what: Words,
     /// Set if it costs nothing; otherwise `memory` or `speed` says what it costs.

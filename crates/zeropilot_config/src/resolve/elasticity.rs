@@ -77,7 +77,7 @@ fn number_or(members: &[Member], key: &str, default: i64) -> PyValue {
     get(members, key).map_or(PyValue::from(default), PyValue::from)
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
+#[expect(clippy::cast_possible_truncation, reason = "the value is an integer below 2^53")]
 fn whole(value: f64) -> PyValue {
     PyValue::from(value as i64)
 }
@@ -215,7 +215,11 @@ fn batch(section: &Elasticity, world: f64) -> Result<(f64, f64), ElasticityProbl
     micro.map(|micro| (plan.batch, micro)).ok_or(ElasticityProblem::NoSolution)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts of ranks")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the values are numbers of ranks"
+)]
 fn listed(possible: &[f64]) -> Vec<u64> {
     possible.iter().take(64).map(|ranks| *ranks as u64).collect()
 }

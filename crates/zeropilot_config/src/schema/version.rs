@@ -22,11 +22,11 @@ macro_rules! known {
         pub const KNOWN_VERSIONS: &[&str] = &[$($version),+];
 
         /// Their places in the list.
-        #[allow(non_camel_case_types, reason = "the names of the constants")]
+        #[allow(non_camel_case_types, reason = "the variants have the names of the constants")]
         enum Place { $($name),+ }
 
         /// Each by its minor release, to compare with.
-        #[allow(missing_docs, reason = "the name is the description")]
+        #[allow(missing_docs, reason = "the names need no description")]
         impl EngineVersion {
             $(pub const $name: Self = Self(Place::$name as usize);)+
         }

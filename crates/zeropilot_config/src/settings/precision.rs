@@ -72,18 +72,19 @@ impl Precision {
     }
 
     fn from_sections(fp16: &PyValue, bf16: &PyValue) -> Self {
+        // The engine asks for this one whether or not fp16 is on.
+        let in_fp16 = flag(fp16, "fp16_master_weights_and_grads");
         if flag(fp16, "enabled") {
             let loss_scale = match ratio(fp16, "loss_scale", 0.0) {
                 0.0 => LossScale::Dynamic { initial_power: count(fp16, "initial_scale_power", 16) },
                 scale => LossScale::Static(scale),
             };
-            let master_weights = master(flag(fp16, "fp16_master_weights_and_grads"));
-            return Self::Fp16 { loss_scale, master_weights };
+            return Self::Fp16 { loss_scale, master_weights: master(in_fp16) };
         }
         if flag(bf16, "enabled") {
             return Self::Bf16 {
                 immediate_grad_update: flag(bf16, "immediate_grad_update"),
-                master_weights: master(flag(bf16, "bf16_master_weights_and_grads")),
+                master_weights: master(in_fp16 || flag(bf16, "bf16_master_weights_and_grads")),
                 optimizer_states_in_bf16: flag(bf16, "bf16_optimizer_states"),
                 checks_overflow: flag_or_on(bf16, "check_grad_overflow"),
             };

@@ -108,7 +108,7 @@ pub enum SyntaxErrorKind {
         limit: usize,
     },
     /// Lists and objects are nested deeper than the reader's stack.
-    #[error("nested deeper than {limit} levels")]
+    #[error("values are nested more than {limit} levels deep")]
     TooDeep {
         /// The deepest level that is read.
         limit: usize,

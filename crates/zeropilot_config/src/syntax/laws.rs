@@ -33,7 +33,7 @@ fn assert_nested(node: &Node, outer: Span, text: &str) {
     assert_within(node.span, outer, text);
     let mut end = node.span.start;
     let mut in_order = |span: Span| {
-        assert!(end <= span.start, "{span:?} overlaps what is before it in {text:?}");
+        assert!(end <= span.start, "{span:?} overlaps the span before it in {text:?}");
         end = span.end;
     };
     match &node.value {
@@ -92,7 +92,7 @@ fn assert_scalars_read_again(parse: Parse, document: &Document) {
         let Value::Array(items) = &again.root().value else { unreachable!() };
         let is_nan = |value: &Value| matches!(value, Value::Float(float) if float.is_nan());
         let same = items[0].value == node.value || is_nan(&items[0].value) && is_nan(&node.value);
-        assert!(same, "{written:?} reads as {:?}, then {:?}", node.value, items[0].value);
+        assert!(same, "{written:?} is read as {:?}, then as {:?}", node.value, items[0].value);
     }
 }
 

@@ -8,10 +8,10 @@ use crate::framework::Framework;
 use crate::library_version::LibraryVersion;
 use crate::name::{MethodName, ReferenceName, RolloutName, TaskName, TrainerName};
 use crate::origin::{Origin, Sourced};
-use crate::python::Call;
+use crate::python::{Call, Value};
 use crate::recipe::ARGUMENTS;
 use crate::requirement;
-use crate::task::{JobTask, JobVllm};
+use crate::task::{JobReuse, JobTask, JobVllm};
 use crate::training_job::{Direction, NotModelled, TrainingJob};
 
 /// TRL's trainers with the classes of their arguments.
@@ -43,7 +43,7 @@ const NOT_FOLLOWED: [&str; 8] = [
 const WORDS_NOT_FOLLOWED: [&str; 7] = ["ppo", "bco", "xpo", "rm", "reward", "gdpo", "ebft"];
 
 const OTHER_MODELS: (&str, &str) =
-    ("the other models and the loss of this task", "该任务的其他模型及其 loss");
+    ("this task's loss and other models", "该任务的其他模型及其 loss");
 
 /// PPO of TRL before 0.12, on which LLaMA-Factory's is built too: a value head on the policy instead of a value model.
 const FIRST_PPO: LibraryVersion = LibraryVersion::new(0, 12);
@@ -142,12 +142,16 @@ impl Reader<'_> {
             Some(Sourced { value, origin: by_default.clone()? })
         });
         let rollout = self.rollout(name, trl.as_ref());
+        if rollout.is_none() && name.generates() && self.is_unknown("vllm") {
+            job.unknown.push("rollout");
+        }
         job.task = Some(JobTask {
             task,
             teacher: self.teacher(name),
             reward_model: self.reward_model(name),
             critic: self.called("PPOTrainer").and_then(|call| self.loaded(call, "value_model")),
             rollout_batch: self.number("rollout_batch").filter(|_| name == TaskName::Ppo),
+            reuse: self.reuse(name),
             reference: self.reference(name, job),
             completion_len,
             vllm: self.vllm(name, framework, rollout.as_ref()),
@@ -156,10 +160,12 @@ impl Reader<'_> {
             trl,
         });
         self.other_reference(job);
+        self.other_judges(name, job);
+        self.precompute_batch(job);
         self.mini_batches(name, job);
         if framework == Some(Framework::Swift) && name == TaskName::Gkd {
             let words = (
-                "ms-swift's own chunked GKD loss; zeropilot uses the loss of TRL",
+                "ms-swift's own chunked GKD loss; zeropilot uses TRL's loss",
                 "ms-swift 自己的 GKD loss（分块计算）；按 TRL 的 loss 计入",
             );
             let said = Sourced { value: name.name().to_owned(), origin };
@@ -172,14 +178,60 @@ impl Reader<'_> {
         if !task.learns_from_completions() {
             return None;
         }
-        let trainer = TRAINERS.iter().find(|(.., known)| *known == task);
-        let call = trainer.and_then(|(trainer, ..)| self.called(trainer));
+        let call = self.trainer_of(task);
         let handed = |name: &str| call.and_then(|call| self.loaded(call, name));
         let is_named =
             |said: &Sourced<String>| !matches!(said.value.as_str(), "" | "none" | "null");
         handed("reward_model")
             .or_else(|| handed("reward_funcs"))
+            .or_else(|| self.judges(task).into_iter().next())
             .or_else(|| self.text("reward_model").filter(is_named))
+    }
+
+    fn trainer_of(&self, task: TaskName) -> Option<&Call> {
+        let (trainer, ..) = TRAINERS.iter().find(|(.., known)| *known == task)?;
+        self.called(trainer)
+    }
+
+    /// The models among several judges of completions: texts are names of models, other judges are functions.
+    fn judges(&self, task: TaskName) -> Vec<Sourced<String>> {
+        let list = || self.trainer_of(task)?.keyword("reward_funcs");
+        let Some((Value::List(judges), span)) = list() else { return Vec::new() };
+        let model = |judge: &Value| match judge {
+            Value::Literal(_) => self.written((judge, span)),
+            Value::Call(callee) if callee.ends_with("from_pretrained") => {
+                let mut calls = self.script()?.calls.iter().filter(|it| it.callee == *callee);
+                let call = calls.next().filter(|_| calls.next().is_none())?;
+                self.written(call.argument(0, "pretrained_model_name_or_path")?)
+            }
+            _ => None,
+        };
+        judges.iter().filter_map(model).collect()
+    }
+
+    /// Reward models after the first one.
+    fn other_judges(&self, task: TaskName, job: &mut TrainingJob) {
+        let judges = if task.learns_from_completions() { self.judges(task) } else { Vec::new() };
+        for said in judges.into_iter().skip(1) {
+            let words = ("a further reward model", "另一个奖励模型");
+            self.leave_out(job, words, &said, "reward_funcs", Direction::Higher);
+        }
+    }
+
+    /// The reference model may run with a larger batch before training starts.
+    fn precompute_batch(&self, job: &mut TrainingJob) {
+        let Some(said) = self.number("precompute_batch") else { return };
+        let reference = job.task.as_ref().and_then(|task| task.reference.as_ref());
+        let is_precomputed = reference.is_some_and(|it| it.value == ReferenceName::Precomputed);
+        let is_larger = job.micro_batch.as_ref().is_none_or(|batch| batch.value < said.value);
+        if is_precomputed && is_larger {
+            let words = (
+                "the reference model's forward pass before training, with a larger batch",
+                "训练前参考模型以更大 batch 进行的前向",
+            );
+            let said = said.map(|batch| batch.to_string());
+            self.leave_out(job, words, &said, "precompute_ref_batch_size", Direction::Higher);
+        }
     }
 
     /// The name of a model that a trainer is given, or that the script has loaded for it.
@@ -198,6 +250,21 @@ impl Reader<'_> {
     /// The policy of PPO, among the models that a script loads.
     pub(super) fn policy(&self) -> Option<Sourced<String>> {
         self.loaded(self.called("PPOTrainer")?, "model")
+    }
+
+    /// How often completions are generated and learned from.
+    fn reuse(&self, task: TaskName) -> JobReuse {
+        match task {
+            TaskName::Grpo | TaskName::Rloo => JobReuse {
+                steps_per_generation: self.number("steps_per_generation"),
+                generation_batch_size: self.number("generation_batch"),
+                num_iterations: self.number("iterations"),
+            },
+            TaskName::Ppo => {
+                JobReuse { num_iterations: self.number("ppo_epochs"), ..JobReuse::default() }
+            }
+            _ => JobReuse::default(),
+        }
     }
 
     /// A rollout of PPO that is cut into several optimizer steps.
@@ -335,20 +402,25 @@ impl Reader<'_> {
             return None;
         }
         if let Some(on) = self.is_on("vllm") {
-            return Some(on.map(|_| self.place_of_vllm(trl)));
+            let (value, is_known) = self.place_of_vllm(trl);
+            let origin = if is_known { on.origin } else { Origin::Assumed };
+            return Some(Sourced { value, origin });
         }
         let share = self.text("generated_share").filter(|_| task == TaskName::Gkd)?;
         let is_none = share.value.parse::<f64>().is_ok_and(|share| share == 0.0);
         is_none.then(|| share.map(|_| RolloutName::None))
     }
 
-    /// Where vLLM runs: TRL took a server by default before 1.0, the GPUs that train since.
-    fn place_of_vllm(&self, trl: Option<&Sourced<LibraryVersion>>) -> RolloutName {
+    /// Where vLLM runs, and whether the job settles it: TRL took a server by default before 1.0, the GPUs that train since.
+    fn place_of_vllm(&self, trl: Option<&Sourced<LibraryVersion>>) -> (RolloutName, bool) {
         let is_old = || trl.is_some_and(|trl| trl.value < LibraryVersion::new(1, 0));
-        match self.text("vllm_mode").map(|mode| mode.value) {
-            Some(mode) if mode == "server" => RolloutName::Server,
-            None if is_old() => RolloutName::Server,
-            _ => RolloutName::Vllm,
+        match self.text("vllm_mode").map(|mode| mode.value).as_deref() {
+            Some("server") => (RolloutName::Server, true),
+            Some("colocate") => (RolloutName::Vllm, true),
+            None if self.is_unknown("vllm_mode") => (RolloutName::Vllm, false),
+            None if is_old() => (RolloutName::Server, true),
+            None => (RolloutName::Vllm, true),
+            Some(_) => (RolloutName::Vllm, false),
         }
     }
 

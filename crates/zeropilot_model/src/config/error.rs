@@ -88,7 +88,7 @@ pub enum ConfigError {
     },
     /// A number of parameters below what the other sizes already make.
     #[error(
-        "{params} parameters are too few: at this width and depth, embedding and attention alone have {least}. Give \
+        "{params} parameters are too few: at this width and depth, embedding and attention alone have {least}. Use \
          fewer layers, a smaller width or a smaller vocabulary"
     )]
     TooFewParameters {

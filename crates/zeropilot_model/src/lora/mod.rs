@@ -86,7 +86,7 @@ pub struct Lora {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoraError {
     /// The rank is zero, or larger than any model is wide.
-    #[error("a LoRA rank of {0} is not possible")]
+    #[error("a LoRA rank cannot be {0}")]
     Rank(u64),
     /// The model was read from files alone, so the kinds of its modules are not known.
     #[error("the classes of the model's modules are unknown")]
@@ -116,7 +116,7 @@ pub enum LoraError {
     },
     /// PEFT refuses the modules whose weights the fused kernels of Mamba read themselves.
     #[error(
-        "PEFT cannot adapt `{name}` of a `{model_type}`; name target modules without `out_proj` and `conv1d`"
+        "PEFT cannot adapt `{name}` in a `{model_type}` model; name target modules without `out_proj` and `conv1d`"
     )]
     OfStateSpace {
         /// Its name; `*` stands for the number of any layer.

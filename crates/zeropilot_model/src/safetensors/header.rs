@@ -46,7 +46,7 @@ pub enum HeaderError {
     #[error("the file ends before its header does")]
     TooShort,
     /// The header says it is longer than the format allows.
-    #[error("the header claims {0} bytes, but at most {MOST_HEADER_BYTES} are allowed")]
+    #[error("the size of the header is {0} bytes, but at most {MOST_HEADER_BYTES} are allowed")]
     TooLong(u64),
     /// The header is no JSON of the right form.
     #[error("the header is malformed: {message}")]

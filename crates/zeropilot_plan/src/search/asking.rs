@@ -15,6 +15,7 @@ use zeropilot_step::lower::{LowerError, Recipe as Training};
 use zeropilot_step::memory::{Answer, Question, Workload};
 use zeropilot_step::program::StepProgram;
 use zeropilot_step::time::{Machine, estimate, simulate};
+use zeropilot_step::zero::BaseOptimizer;
 use zeropilot_units::{Bytes, Elements, Estimate};
 
 use super::space::ENGINE;
@@ -291,8 +292,15 @@ fn resolved(
     model: Option<ModelSize>,
     way: Way,
 ) -> Result<ResolvedConfig, PlanError> {
-    let recipe = request(task, model, way, Target::DeepSpeed).recipe();
-    let recipe = recipe.map_err(PlanError::Refused)?;
+    let mut wanted = request(task, model, way, Target::DeepSpeed);
+    // A framework's config leaves the optimizer to the script; an offloaded one is DeepSpeed's.
+    let is_adam =
+        matches!(task.training.optimizer, BaseOptimizer::FusedAdam | BaseOptimizer::TorchAdam);
+    let is_on_gpu = way.shape.offloaded == Offloaded::Nothing;
+    if task.target != Target::DeepSpeed && is_on_gpu && !is_adam {
+        wanted.optimizer = Wish::No;
+    }
+    let recipe = wanted.recipe().map_err(PlanError::Refused)?;
     let text = Value::Object(recipe.config()).to_string();
     let world = usize::try_from(task.sequence_groups()).unwrap_or(usize::MAX);
     let refused = || PlanError::Refused(Vec::new());

@@ -137,8 +137,10 @@ pub struct Rejected {
     pub host_over_by: Bytes,
     /// When a GPU is fullest.
     pub fullest: Phase,
-    /// What models that are not trained take of a GPU, an engine that generates included.
+    /// What models that are not trained take of a GPU.
     pub other_models: Bytes,
+    /// What vLLM takes of it at its fullest moment.
+    pub rollout: Bytes,
 }
 
 impl Rejected {
@@ -198,7 +200,7 @@ pub enum PlanError {
     #[error("the given settings cannot be combined")]
     NoSuchWay(Held),
     /// The memory of the GPUs is not known.
-    #[error("the memory of the GPUs is unknown")]
+    #[error("the GPU memory size is unknown")]
     NoMemory,
     /// The speed of the GPUs is not known, and what a run costs depends on it.
     #[error("the speed of the GPUs is unknown")]
@@ -342,5 +344,6 @@ fn rejected(asker: &mut Asker<'_>, way: Way) -> Result<Rejected, PlanError> {
         host_over_by: asker.host_lacks(&answer),
         fullest: answer.fullest,
         other_models: answer.other_models(),
+        rollout: answer.rollout_at_peak(),
     })
 }

@@ -1,7 +1,9 @@
 //! Which memory is short where nothing fits, and what would help. Every remedy was put to the memory model.
 
 use zeropilot_cluster::Layout;
+use zeropilot_step::head::LossHead;
 use zeropilot_step::lower::Recipe as Training;
+use zeropilot_step::task::Objective;
 use zeropilot_units::{Bytes, Estimate};
 
 use super::asking::Asker;
@@ -63,6 +65,8 @@ pub struct Shortage {
     pub more_ram: Option<MoreRam>,
     /// What would fit if states may be kept on a disk, where none was offered.
     pub on_disk: Option<Way>,
+    /// What would fit if projection and cross entropy were one kernel, where they are not and none was offered.
+    pub fused: Option<Way>,
     /// GPUs of the same kind that would do.
     pub gpus: Option<MoreGpus>,
     /// Why no number of them would.
@@ -98,7 +102,8 @@ pub(super) fn of(
     let (gpus, unsplit) = more_gpus(task, space, asker)?;
     let shorter = if limit == Limit::Host { None } else { shorter(task, space)? };
     let (on_disk, released) = (on_disk(task, space)?, released(task)?);
-    Ok(Shortage { limit, ram, more_ram, on_disk, gpus, unsplit, shorter, released })
+    let fused = if limit == Limit::Host { None } else { fused(task, space)? };
+    Ok(Shortage { limit, ram, more_ram, on_disk, fused, gpus, unsplit, shorter, released })
 }
 
 /// The best way if the search may choose everything, where something was given.
@@ -110,14 +115,35 @@ fn released(task: &Task<'_>) -> Result<Option<(Held, Way)>, PlanError> {
     Ok(free.fitting.first().map(|choice| (task.held, choice.way)))
 }
 
+/// The first way with a fused loss that fits, where the logits are computed and a fused loss was not tried before.
+fn fused(task: &Task<'_>, space: &Space) -> Result<Option<Way>, PlanError> {
+    let Training { loss, task: steps, .. } = task.training;
+    let is_tried = task.may_fuse_loss || task.may_stretch;
+    if is_tried || *loss != LossHead::Model || steps.objective != Objective::NextToken {
+        return Ok(None);
+    }
+    let training = Training { loss: LossHead::Fused, ..task.training.clone() };
+    let with_fused = Task { training: &training, ..*task };
+    first_with_room(space.shapes.iter().copied(), space, &mut Asker::new(&with_fused)?)
+}
+
 /// The first way with a disk that fits, where none was offered.
 fn on_disk(task: &Task<'_>, space: &Space) -> Result<Option<Way>, PlanError> {
     if task.nvme_path.is_some() {
         return Ok(None);
     }
     let with_disk = Task { nvme_path: Some("/local_nvme"), ..*task };
-    let mut asker = Asker::new(&with_disk)?;
-    for shape in task.held.shapes().filter(|shape| shape.offloaded.is_on_disk()) {
+    let shapes = task.held.shapes().filter(|shape| shape.offloaded.is_on_disk());
+    first_with_room(shapes, space, &mut Asker::new(&with_disk)?)
+}
+
+/// The first of some shapes that fits at its smallest.
+fn first_with_room(
+    shapes: impl Iterator<Item = Shape>,
+    space: &Space,
+    asker: &mut Asker<'_>,
+) -> Result<Option<Way>, PlanError> {
+    for shape in shapes {
         let way = least(shape, space);
         if asker.has_room(way)? {
             return Ok(Some(way));
@@ -146,13 +172,8 @@ fn fits_at(task: &Task<'_>, space: &Space, sequence: u64) -> Result<bool, PlanEr
     let steps = task.training.task.clone().shortened((sequence, task.training.sequence));
     let training = Training { sequence, task: steps, ..task.training.clone() };
     let with_less = Task { training: &training, ..*task };
-    let mut asker = Asker::new(&with_less)?;
-    for &shape in &space.shapes {
-        if asker.has_room(least(shape, space))? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let shapes = space.shapes.iter().copied();
+    Ok(first_with_room(shapes, space, &mut Asker::new(&with_less)?)?.is_some())
 }
 
 /// GPUs of a node, where one has to be imagined.

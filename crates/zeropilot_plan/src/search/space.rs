@@ -49,9 +49,9 @@ pub(super) struct Space {
 /// What the engine does if nothing is said.
 pub(super) static ENGINE: LazyLock<Zero> = LazyLock::new(|| {
     let config = r#"{"train_batch_size": 1, "zero_optimization": {"stage": 3}}"#;
-    let document = parse_json(config).expect("it is JSON");
+    let document = parse_json(config).expect("the text is JSON");
     let circumstances = Circumstances::new(EngineVersion::NEWEST, 1);
-    resolve(document.root(), circumstances).resolved.expect("the engine takes it").zero()
+    resolve(document.root(), circumstances).resolved.expect("DeepSpeed accepts the config").zero()
 });
 
 impl Space {

@@ -40,6 +40,8 @@ const KEEP_TAIL: Duration = Duration::from_secs(10);
 const COMPARED: u64 = 40;
 /// A second SIGTERM within this time is the first one again.
 const ECHO: Duration = Duration::from_secs(5);
+/// Infinite norms of gradients in a row that are worth a word: fp16 skips fewer steps until it has found its scale.
+const LASTING_NORM: u64 = 10;
 /// Occurrences of one fingerprint in the record.
 const RECORDED: u64 = 5;
 
@@ -247,7 +249,10 @@ impl<'a> Watch<'a> {
         self.observed.total_steps = self.status.total_steps.or(self.start.total_steps);
         // What is said before the first step, such as `0/100` of a bar, is no progress.
         let new = step.filter(|step| *step > self.observed.last_step.unwrap_or(0));
+        self.observed.names_steps = self.course.names_steps();
         if let Some(step) = new {
+            let gap = self.observed.last_step.map_or(0, |last| step - last);
+            self.observed.step_gap = self.observed.step_gap.max(gap);
             self.observed.last_step = Some(step);
             self.observed.step(now);
             self.status.step = Some(step);
@@ -257,10 +262,12 @@ impl<'a> Watch<'a> {
             }
             self.judge_pace(now, step);
         }
-        let loss = progress.loss.filter(|loss| loss.is_finite());
-        self.keep_step(new, loss);
+        let loss = progress.real_loss();
+        self.observed.last_loss = loss.or(self.observed.last_loss);
+        self.keep_step(new, loss.filter(|loss| loss.is_finite()));
         self.step_writer.read(new, self.observed.last_step, &progress);
         self.judge_numbers(&progress);
+        self.judge_norm(&progress);
         self.judge_spikes(&progress);
     }
 
@@ -307,6 +314,23 @@ impl<'a> Watch<'a> {
                 self.observed.is_stopped_for_numbers = true;
                 self.stop(15);
             }
+        }
+    }
+
+    /// Counts norms of gradients that are none while the losses are numbers, and says so where fp16 would long have found
+    /// its scale.
+    fn judge_norm(&mut self, progress: &Progress) {
+        let (Some(norm), Some(step)) = (progress.grad_norm, self.observed.last_step) else {
+            return;
+        };
+        if norm.is_finite() || progress.is_finite() == Some(false) {
+            self.observed.norm_not_finite = None;
+            return;
+        }
+        let (since, count) = self.observed.norm_not_finite.unwrap_or((step, 0));
+        self.observed.norm_not_finite = Some((since, count + 1));
+        if count + 1 == LASTING_NORM {
+            self.say(RunEvent::NormNotFinite { since });
         }
     }
 
@@ -446,10 +470,10 @@ fn note(observed: &mut Observed, told: Told) {
             let at = Instant::now();
             observed.add(Sign { means, line, rank, phase, times: 1, is_raised, after_steps, at });
         }
-        Told::Exception { rank, line, place } => {
+        Told::Exception { rank, line, place, worker } => {
             let after_steps = observed.steps_seen;
             let at = Instant::now();
-            observed.raise(Raised { rank, line, place, after_steps, at });
+            observed.raise(Raised { rank, line, place, worker, after_steps, at });
         }
         Told::FirstFailure { rank, ending } => {
             let ending = ending.unwrap_or(Ending::Unknown);

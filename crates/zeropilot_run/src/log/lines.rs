@@ -28,7 +28,13 @@ pub(crate) enum Told {
         is_raised: bool,
     },
     /// An exception that ended what a rank did, or that it printed.
-    Exception { rank: Option<u32>, line: String, place: Option<String> },
+    Exception {
+        rank: Option<u32>,
+        line: String,
+        place: Option<String>,
+        /// The data worker of the rank that raised it.
+        worker: Option<u32>,
+    },
     /// How far training is.
     Progress(Progress),
     /// What PyTorch holds.
@@ -111,8 +117,9 @@ impl Lines {
         let text = String::from_utf8_lossy(line);
         let rank = rank_of(progress::behind_bar(&text));
         let part = self.tracebacks.read(rank, without_rank(progress::behind_bar(&text)));
-        if let Part::Raised { line, place } = &part {
-            tell(Told::Exception { rank, line: cut(line), place: place.clone() });
+        if let Part::Raised { line, place, worker } = &part {
+            let (line, place, worker) = (cut(line), place.clone(), *worker);
+            tell(Told::Exception { rank, line, place, worker });
         }
         let is_raised = part.is_raised();
         let mut meanings: Vec<Meaning> = Vec::new();
@@ -323,7 +330,7 @@ CUDA kernel errors might be asynchronously reported
             let raised: Vec<(Option<u32>, &str, Option<&str>)> = found
                 .iter()
                 .filter_map(|told| match told {
-                    Told::Exception { rank, line, place } => {
+                    Told::Exception { rank, line, place, .. } => {
                         Some((*rank, line.as_str(), place.as_deref()))
                     }
                     _ => None,
@@ -347,6 +354,34 @@ CUDA kernel errors might be asynchronously reported
                 _ => None,
             });
             assert_eq!(full, Some(false), "{chunk}: a warning is no exception");
+        }
+    }
+
+    /// As PyTorch 2.13 prints it: the rank raises again what its worker raised.
+    #[test]
+    fn an_exception_of_a_data_worker_is_told_with_the_worker() {
+        let text = "\
+[rank1]: Traceback (most recent call last):
+[rank1]:   File \"/home/me/train.py\", line 20, in main
+[rank1]:   File \"/venv/lib/python3.11/site-packages/torch/_utils.py\", line 782, in reraise
+[rank1]:     raise exception
+[rank1]: ValueError: Caught ValueError in DataLoader worker process 3.
+[rank1]: Original Traceback (most recent call last):
+[rank1]:   File \"/venv/lib/python3.11/site-packages/torch/utils/data/_utils/worker.py\", line 9, in _worker_loop
+[rank1]:   File \"/home/me/data.py\", line 7, in __getitem__
+[rank1]: ValueError: bad sample 17
+";
+        for chunk in [1, 7, 4096] {
+            let found = told(text, chunk);
+            let raised = found.iter().rev().find_map(|told| match told {
+                Told::Exception { rank, line, place, worker } => {
+                    Some((*rank, line.as_str(), place.as_deref(), *worker))
+                }
+                _ => None,
+            });
+            let expected =
+                (Some(1), "ValueError: bad sample 17", Some("/home/me/data.py:7"), Some(3));
+            assert_eq!(raised, Some(expected), "{chunk}");
         }
     }
 

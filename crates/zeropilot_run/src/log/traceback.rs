@@ -1,5 +1,7 @@
 //! Exceptions as Python prints them, rank by rank, with other lines between them.
 
+/// How PyTorch names the data worker whose exception a rank raises again.
+pub(crate) const OF_WORKER: &str = " in DataLoader worker process ";
 /// Lines of an exception after which it is given up.
 const LONGEST: usize = 2000;
 /// Lines behind an exception that may still be its message.
@@ -12,6 +14,8 @@ struct Traceback {
     /// The last frame that is not of a library, else the last.
     place: Option<String>,
     is_own: bool,
+    /// The data worker that raised it, if one did.
+    worker: Option<u32>,
     /// Lines that may still come.
     left: usize,
     is_raised: bool,
@@ -25,7 +29,7 @@ pub(super) enum Part {
     /// A frame.
     Frame,
     /// The line that names it.
-    Raised { line: String, place: Option<String> },
+    Raised { line: String, place: Option<String>, worker: Option<u32> },
     /// More of its message.
     Message,
 }
@@ -39,26 +43,32 @@ impl Part {
 
 /// All that are being printed.
 #[derive(Debug, Default)]
-pub(super) struct Tracebacks(Vec<Traceback>);
+pub(super) struct Tracebacks {
+    open: Vec<Traceback>,
+    /// Ranks that raised what their data worker had raised, whose own exception comes next.
+    caught: Vec<(Option<u32>, u32)>,
+}
 
 impl Tracebacks {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.open.is_empty()
     }
 
     /// One begins.
     pub(super) fn begin(&mut self, rank: Option<u32>) {
-        self.0.retain(|known| known.rank != rank);
+        self.open.retain(|known| known.rank != rank);
+        let caught = self.caught.iter().position(|(known, _)| *known == rank);
+        let worker = caught.map(|index| self.caught.remove(index).1);
         let (left, place) = (LONGEST, None);
-        self.0.push(Traceback { rank, place, is_own: false, left, is_raised: false });
+        self.open.push(Traceback { rank, place, is_own: false, worker, left, is_raised: false });
     }
 
     /// Reads a line of a rank, without what stands before it.
     pub(super) fn read(&mut self, rank: Option<u32>, text: &str) -> Part {
         // Lines of others count too, or an exception that never ends would be waited for.
-        self.0.iter_mut().for_each(|known| known.left = known.left.saturating_sub(1));
-        self.0.retain(|known| known.left > 0);
-        let Some(known) = self.0.iter_mut().find(|known| known.rank == rank) else {
+        self.open.iter_mut().for_each(|known| known.left = known.left.saturating_sub(1));
+        self.open.retain(|known| known.left > 0);
+        let Some(known) = self.open.iter_mut().find(|known| known.rank == rank) else {
             return Part::None;
         };
         if known.is_raised {
@@ -76,7 +86,12 @@ impl Tracebacks {
         }
         known.is_raised = true;
         known.left = MESSAGE;
-        Part::Raised { line: text.to_owned(), place: known.place.clone() }
+        let (place, worker) = (known.place.clone(), known.worker);
+        if let Some((_, number)) = text.split_once(OF_WORKER) {
+            let number = number.trim_end_matches('.').trim().parse();
+            self.caught.extend(number.ok().map(|number| (rank, number)));
+        }
+        Part::Raised { line: text.to_owned(), place, worker }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which fallback comes next: the first that the engine takes and that fits, given what was measured.
 
-use zeropilot_record::{Memory, Phase, RunEvent};
+use zeropilot_record::{Memory, NoResume, Phase, RunEvent};
 
 use super::Run;
 use super::following::Next;
@@ -45,9 +45,34 @@ impl Run<'_> {
         Shortage { memory, measured, forecast }
     }
 
-    /// The fallback to take, and how many fallbacks of a plan are used up by then.
+    /// The fallback to take, and how many fallbacks of a plan are used up by then. With a checkpoint, those that cannot resume
+    /// from it are taken only if that is allowed.
     pub(super) fn fallback(&self, next: &Next, shortage: &Shortage) -> Option<(Fallback, usize)> {
         let below = self.below(next, shortage.memory);
+        let Some(found) = self.checkpoint(next).filter(|_| !self.policy.allows_scratch) else {
+            return self.first_with_room(below, next, shortage);
+        };
+        let can_resume = self.resume_option().is_some();
+        let keeps = |fallback: &Fallback| {
+            can_resume && found.shape.suits(fallback.strategy.stage, self.command.world)
+        };
+        let (kept, lost): (Vec<_>, Vec<_>) =
+            below.into_iter().partition(|(fallback, _)| keeps(fallback));
+        let chosen = self.first_with_room(kept, next, shortage);
+        if chosen.is_none() && !lost.is_empty() {
+            let reason = if can_resume { NoResume::OtherShape } else { NoResume::OptionUnknown };
+            self.refuse_scratch(reason, &found);
+        }
+        chosen
+    }
+
+    /// The first of these fallbacks that fits, as far as it is known.
+    fn first_with_room(
+        &self,
+        below: Vec<(Fallback, usize)>,
+        next: &Next,
+        shortage: &Shortage,
+    ) -> Option<(Fallback, usize)> {
         // What saving takes for a moment is in no prediction.
         let is_comparable =
             shortage.measured.reached > 0 && shortage.measured.phase != Some(Phase::Saving);

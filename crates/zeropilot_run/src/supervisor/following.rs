@@ -51,10 +51,20 @@ struct Beginning {
     said: RunEvent,
 }
 
-/// What must not be written over, and why it would be.
-struct InTheWay {
-    reason: NoResume,
-    checkpoints: PathBuf,
+/// Why there is no next attempt.
+enum Stop {
+    /// It would write over checkpoints that it cannot read.
+    Overwrites { reason: NoResume, checkpoints: PathBuf },
+    /// It would throw away what was trained, and nobody said that it may.
+    LosesProgress { reason: NoResume, checkpoint: Checkpoint },
+}
+
+/// Whether a word is an option by which programs resume or load a checkpoint.
+fn resumes(word: &OsString) -> bool {
+    let word = word.to_string_lossy();
+    let name = word.split('=').next().unwrap_or_default().replace('-', "_");
+    let is_load = matches!(&*name, "__load" | "__load_dir" | "__load_checkpoint" | "__load_from");
+    is_load || name.starts_with("__resume") || name.starts_with("__auto_resume")
 }
 
 impl Run<'_> {
@@ -69,6 +79,17 @@ impl Run<'_> {
             !next.unusable.contains(&found.mark())
                 && (self.before.is_newer(found) || is_told(found))
         })
+    }
+
+    /// Says that a run which starts from scratch finds checkpoints of another one where it writes its own.
+    pub(super) fn tell_of_others(&self, next: &Next) {
+        let is_told = self.told_to_resume(next).is_some() || next.words.iter().any(resumes);
+        let Some(root) = next.root().filter(|_| !is_told) else { return };
+        let found = checkpoint::complete(&root).into_iter().map(|found| found.step).max();
+        if let Some(step) = found {
+            let checkpoints = root.display().to_string();
+            self.say(RunEvent::CheckpointsFound { checkpoints, step });
+        }
     }
 
     /// The directory that the command itself goes on from, as the user gave it.
@@ -146,24 +167,33 @@ impl Run<'_> {
         })
     }
 
-    fn or_stop(&self, beginning: Result<Beginning, InTheWay>) -> Option<Beginning> {
-        let stopped = |InTheWay { reason, checkpoints }: InTheWay| {
-            let checkpoints = checkpoints.display().to_string();
-            self.say(RunEvent::NotStartedAgain { reason, checkpoints });
+    fn or_stop(&self, beginning: Result<Beginning, Stop>) -> Option<Beginning> {
+        let stopped = |stop| match stop {
+            Stop::Overwrites { reason, checkpoints } => {
+                let checkpoints = checkpoints.display().to_string();
+                self.say(RunEvent::NotStartedAgain { reason, checkpoints });
+            }
+            Stop::LosesProgress { reason, checkpoint } => self.refuse_scratch(reason, &checkpoint),
         };
         beginning.map_err(stopped).ok()
     }
 
-    /// From the last complete checkpoint of this run, if its shape allows. Otherwise the run begins anew, and where old
-    /// checkpoints are of another shape it writes its own beside them: parts of two shapes in one directory would spoil
-    /// both. If the command does not name the directory, it cannot be told of another.
+    /// Says that nothing but a restart from scratch is left, and that nobody allowed it.
+    pub(super) fn refuse_scratch(&self, reason: NoResume, found: &Checkpoint) {
+        let checkpoint = found.parts.display().to_string();
+        self.say(RunEvent::ScratchNotAllowed { reason, step: found.step, checkpoint });
+    }
+
+    /// From the last complete checkpoint of this run, if its shape allows. Otherwise the run begins anew if it has none, or
+    /// if that is allowed. Where old checkpoints are of another shape it then writes its own beside them: parts of two
+    /// shapes in one directory would spoil both. If the command does not name the directory, it cannot be told of another.
     fn begin(
         &self,
         next: &Next,
         words: &[OsString],
         stage: u64,
         number: u32,
-    ) -> Result<Beginning, InTheWay> {
+    ) -> Result<Beginning, Stop> {
         let anew = |reason: NoResume| {
             let root = next.root();
             let spoiled =
@@ -175,7 +205,7 @@ impl Run<'_> {
             };
             let fresh = fresh_beside(&old, number);
             let Some(words) = with_path(words, &next.directory, &old, &fresh) else {
-                return Err(InTheWay { reason, checkpoints: old });
+                return Err(Stop::Overwrites { reason, checkpoints: old });
             };
             let checkpoints = Some(fresh.display().to_string());
             let said = RunEvent::BeginningAnew { reason, checkpoints };
@@ -186,14 +216,23 @@ impl Run<'_> {
                 next.root().is_some_and(|root| !checkpoint::complete(&root).is_empty());
             return anew(if has_others { NoResume::OfAnotherRun } else { NoResume::NoCheckpoint });
         };
-        let Some(option) = self.resume_option() else { return anew(NoResume::OptionUnknown) };
-        if !found.shape.suits(stage, self.command.world) {
-            return anew(NoResume::OtherShape);
+        let without = |checkpoint: Checkpoint, reason: NoResume| match self.policy.allows_scratch {
+            true => anew(reason),
+            false => Err(Stop::LosesProgress { reason, checkpoint }),
+        };
+        let Some(option) = self.resume_option() else {
+            return without(found, NoResume::OptionUnknown);
+        };
+        // Of a config that is not known, the stage is not known either.
+        if next.config.is_some() && !found.shape.suits(stage, self.command.world) {
+            return without(found, NoResume::OtherShape);
         }
         let record = std::path::absolute(self.recorder.directory());
         let record = record.unwrap_or_else(|_| self.recorder.directory().to_owned());
         let aside = record.join(format!("resume-{number}"));
-        let Ok(path) = found.path_for_program(&aside) else { return anew(NoResume::NotLinkable) };
+        let Ok(path) = found.path_for_program(&aside) else {
+            return without(found, NoResume::NotLinkable);
+        };
         let checkpoint = found.parts.display().to_string();
         Ok(Beginning {
             words: with_resume(words, &option, &path),
@@ -241,6 +280,18 @@ mod tests {
         assert_eq!(again, ["t.py", "--resume", "b"]);
         let first = with_resume(&words[..1], "--resume {} --strict", Path::new("b"));
         assert_eq!(first, ["t.py", "--resume", "b", "--strict"]);
+    }
+
+    #[test]
+    fn options_that_resume_are_known() {
+        let is = |word: &str| resumes(&OsString::from(word));
+        assert!(
+            is("--resume")
+                && is("--resume_from_checkpoint=a")
+                && is("--load")
+                && is("--auto-resume")
+        );
+        assert!(!is("--load_in_4bit") && !is("--load_best_model_at_end=True") && !is("resume"));
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Machine {
             return measured_term(TermKind::Context, Estimate::exact(Bytes(bytes)));
         }
         let row = FACTS.context.iter().find(|row| self.is(&row.capabilities));
-        let bounds = &row.expect("the last row is for every card").bounds;
+        let bounds = &row.expect("the last row is for every GPU").bounds;
         by_driver(TermKind::Context, bounds.estimate(), bounds, Vec::new())
     }
 
@@ -146,7 +146,7 @@ impl Machine {
         };
         let mut rows = FACTS.matrix_workspace.iter().filter(|row| row.library == library);
         let row = rows.find(|row| self.is(&row.capabilities));
-        row.expect("each library has a row for every card")
+        row.expect("each library has a row for every GPU")
     }
 
     fn matrix_workspace(&self) -> Term {

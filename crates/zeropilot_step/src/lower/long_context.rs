@@ -73,7 +73,7 @@ pub enum LongContextError {
 pub enum LossProblem {
     /// The family, a tower, a task, or PyTorch alone.
     #[error(
-        "zeropilot models tiled losses only for supervised text jobs of Llama, Mistral or Qwen with DeepSpeed"
+        "zeropilot models tiled losses only for supervised text training of Llama, Mistral or Qwen models with DeepSpeed"
     )]
     Job,
     /// The output layer shares its weight with the embedding, which has a gradient of its own.

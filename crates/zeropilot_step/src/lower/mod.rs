@@ -599,7 +599,8 @@ impl Traced<'_> {
         }
         let trace = self.trace(options)?;
         let is_reused = self.task.generation.is_some_and(|generation| generation.steps > 1);
-        Some(MicroStep { is_reused, ..MicroStep::from_trace(&trace, options) })
+        let pieces = self.task.pieces(self.setup.batch.sequences);
+        Some(MicroStep { is_reused, pieces, ..MicroStep::from_trace(&trace, options) })
     }
 
     /// The same on a tape.

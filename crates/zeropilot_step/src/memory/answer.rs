@@ -219,10 +219,9 @@ impl Answer {
         terms.map(|term| term.bytes.expected()).sum()
     }
 
-    /// What models that are not trained take of the GPU, and the engine that generates at the fullest moment.
+    /// What models that are not trained take of the GPU.
     pub fn other_models(&self) -> Bytes {
-        let frozen = self.on_gpu.frozen.iter().map(|model| model.rest.at(Place::Device));
-        frozen.sum::<Bytes>() + self.rollout_at_peak()
+        self.on_gpu.frozen.iter().map(|model| model.rest.at(Place::Device)).sum()
     }
 
     /// What one process takes of its host at most, pinned and not.

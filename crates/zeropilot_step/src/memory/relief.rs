@@ -230,7 +230,7 @@ static ON_HOST: LazyLock<Zero> = LazyLock::new(|| {
     let config = r#"{"train_batch_size": 1, "zero_optimization": {"stage": 3,
         "offload_optimizer": {"device": "cpu", "pin_memory": true},
         "offload_param": {"device": "cpu", "pin_memory": true}}}"#;
-    let document = parse_json(config).expect("it is JSON");
+    let document = parse_json(config).expect("the text is JSON");
     let circumstances = Circumstances::new(EngineVersion::NEWEST, 1);
-    resolve(document.root(), circumstances).resolved.expect("the engine takes it").zero()
+    resolve(document.root(), circumstances).resolved.expect("DeepSpeed accepts the config").zero()
 });

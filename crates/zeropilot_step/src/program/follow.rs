@@ -9,6 +9,7 @@ use crate::lower::{FrozenModel, Lowered};
 use crate::micro_step::{Item, MicroStep};
 use crate::steady::{STEPS_UNTIL_STEADY, Steps};
 use crate::tape::Work;
+use crate::task::Role;
 use crate::zero::gather::{EventKind, Gatherer, Resting};
 use crate::zero::reduction::Reducer;
 use crate::zero::{Backend, Category, Collective, Handle, HostCopy, Place, Run, Sink, Swing};
@@ -90,10 +91,27 @@ pub(super) struct Follower<'a> {
     frozen: Vec<Visited<'a>>,
     /// No micro step of this step has run.
     is_first: bool,
+    /// What the models do with a piece of completions.
+    piece: Vec<Op>,
+}
+
+/// Whether a pass of a model begins.
+fn is_pass(item: &Item) -> bool {
+    matches!(item, Item::Score | Item::Reference | Item::Value | Item::Visit(_))
+}
+
+/// A steady step as it was followed.
+pub(super) struct Followed {
+    /// The micro steps that differ.
+    pub(super) micro_steps: Vec<MicroOps>,
+    /// What the models do with a piece of completions; nothing if all of them are one piece.
+    pub(super) piece: Vec<Op>,
 }
 
 /// A frozen model: its forward pass, and what is gathered of it.
 struct Visited<'a> {
+    /// Whether it runs on all completions at once: the reward models of GRPO.
+    takes_all: bool,
     pass: &'a MicroStep,
     gatherer: Option<Gatherer<'a>>,
 }
@@ -102,21 +120,23 @@ struct Visited<'a> {
 type Beginning = (Resting, bool);
 
 impl<'a> Follower<'a> {
-    /// The micro steps of a steady step that differ.
-    pub(super) fn micro_steps(
+    /// A steady step.
+    pub(super) fn steady_step_of(
         run: &'a Run<'a>,
         lowered: &'a Lowered,
         frozen: &'a [Run<'a>],
-    ) -> Vec<MicroOps> {
+    ) -> Followed {
         let mut follower = Self::new(run, lowered, frozen);
         let is_alone = frozen.is_empty() && !lowered.micro_step().has_more_passes();
         let steady =
             is_alone.then(|| follower.first_step().and_then(|()| follower.steady_step())).flatten();
-        steady.unwrap_or_else(|| {
-            let mut follower = Self::new(run, lowered, frozen);
-            (0..STEPS_UNTIL_STEADY).for_each(|_| drop(follower.step()));
-            follower.step()
-        })
+        if let Some(micro_steps) = steady {
+            return Followed { micro_steps, piece: Vec::new() };
+        }
+        let mut follower = Self::new(run, lowered, frozen);
+        (0..STEPS_UNTIL_STEADY).for_each(|_| drop(follower.step()));
+        let micro_steps = follower.step();
+        Followed { micro_steps, piece: follower.piece }
     }
 
     fn new(run: &'a Run<'a>, lowered: &'a Lowered, frozen: &'a [Run<'a>]) -> Self {
@@ -126,7 +146,9 @@ impl<'a> Follower<'a> {
         let gatherer = sharded.then(|| Gatherer::new(run, lowered.modules(), backend, &mut notes));
         let block_of =
             if sharded { lowered.model().blocks() } else { vec![None; run.parameters.len()] };
+        let is_ppo = lowered.micro_step().has_value_pass;
         let visited = |(model, run): (&'a FrozenModel, &'a Run<'a>)| Visited {
+            takes_all: model.role() == Role::Reward && !is_ppo,
             pass: model.pass(),
             gatherer: (run.zero.stage == Stage::Three)
                 .then(|| Gatherer::new(run, model.modules(), backend, &mut notes)),
@@ -142,6 +164,7 @@ impl<'a> Follower<'a> {
             waiting: BTreeMap::new(),
             frozen,
             is_first: true,
+            piece: Vec::new(),
         }
     }
 
@@ -160,6 +183,31 @@ impl<'a> Follower<'a> {
     fn follow(&mut self, items: &[Item]) {
         for &item in items {
             self.item(item);
+        }
+    }
+
+    /// What happens once in a step, before any completion is learned from.
+    fn roll(&mut self, items: &[Item]) {
+        if self.micro_step.pieces <= 1 {
+            return self.follow(items);
+        }
+        self.piece.clear();
+        for pass in items.chunk_by(|_, next| !is_pass(next)) {
+            let start = self.notes.ops.len();
+            self.follow(pass);
+            if pass.first().is_some_and(|first| self.is_of_a_piece(first)) {
+                self.piece.extend_from_slice(&self.notes.ops[start..]);
+            }
+        }
+    }
+
+    /// Whether a pass that begins so runs on a piece of completions, and not on all of them.
+    fn is_of_a_piece(&self, first: &Item) -> bool {
+        match *first {
+            Item::Visit(model) => {
+                self.frozen.get(usize::from(model)).is_some_and(|visited| !visited.takes_all)
+            }
+            _ => is_pass(first),
         }
     }
 
@@ -220,7 +268,7 @@ impl<'a> Follower<'a> {
 
     /// A frozen model runs.
     fn visit(&mut self, model: u8) {
-        let Some(Visited { pass, gatherer }) = self.frozen.get_mut(usize::from(model)) else {
+        let Some(Visited { pass, gatherer, .. }) = self.frozen.get_mut(usize::from(model)) else {
             return;
         };
         let compute = |notes: &mut Notes, swing: &Swing| notes.compute(swing.work);
@@ -272,8 +320,11 @@ impl Steps for Follower<'_> {
         if let Some(gatherer) = self.gatherer.as_mut().filter(|_| self.micro_step.is_announced()) {
             gatherer.begin_micro_step(&mut self.notes);
         }
-        let once = if std::mem::take(&mut self.is_first) { 0 } else { self.micro_step.once };
-        self.follow(&self.micro_step.forward[once..]);
+        let (once, forward) = self.micro_step.forward.split_at(self.micro_step.once);
+        if std::mem::take(&mut self.is_first) {
+            self.roll(once);
+        }
+        self.follow(forward);
         let forward = std::mem::take(&mut self.notes.ops);
         self.reducer.begin_backward(is_last, &mut self.notes);
         self.follow(&self.micro_step.backward);

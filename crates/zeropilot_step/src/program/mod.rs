@@ -7,7 +7,7 @@ mod follow;
 
 use zeropilot_config::settings::{OffloadDevice, Stage, Zero};
 
-use self::follow::Follower;
+use self::follow::{Followed, Follower};
 use crate::lower::{Lowered, RankOf};
 use crate::tape::Work;
 use crate::zero::{
@@ -85,6 +85,8 @@ pub struct StepProgram {
     pub micro_steps: Vec<MicroOps>,
     /// Micro steps of a step.
     pub accumulation: u64,
+    /// Passes over a piece of completions, and how often they happen beside those of the first micro step.
+    pub further_pieces: (MicroOps, u64),
     /// The optimizer step.
     pub step: Vec<Op>,
     /// Where it waits.
@@ -101,8 +103,11 @@ impl StepProgram {
         let ranks = lowered.frozen_ranks(rank);
         let frozen = lowered.frozen().iter().zip(&ranks);
         let frozen: Vec<Run<'_>> = frozen.map(|(model, rank)| model.run(rank)).collect();
+        let Followed { micro_steps, piece } = Follower::steady_step_of(&run, lowered, &frozen);
+        let pieces = lowered.micro_step().pieces.saturating_sub(1);
         Self {
-            micro_steps: Follower::micro_steps(&run, lowered, &frozen),
+            micro_steps,
+            further_pieces: (MicroOps { forward: piece, ..MicroOps::default() }, pieces),
             accumulation: run.accumulation_steps.max(1),
             step: follow::ops_of(|sink| optimizer_calls(&run, clips, sink)),
             manners: Manners::of(&run),
@@ -110,13 +115,16 @@ impl StepProgram {
         }
     }
 
-    /// Every micro step with how often it happens.
+    /// Every micro step and every piece of completions with how often it happens.
     pub fn counted(&self) -> impl Iterator<Item = (&MicroOps, u64)> {
         let (count, last) = (self.accumulation, self.micro_steps.len().saturating_sub(1));
-        self.micro_steps.iter().enumerate().map(move |(index, micro)| {
+        let micro_steps = self.micro_steps.iter().enumerate().map(move |(index, micro)| {
             let is_between = index == 1 && index < last;
             (micro, if is_between { count - 2 } else { 1 })
-        })
+        });
+        let (piece, times) = &self.further_pieces;
+        let pieces = (!piece.forward.is_empty()).then_some((piece, *times));
+        pieces.into_iter().chain(micro_steps)
     }
 }
 

@@ -195,6 +195,19 @@ impl Task {
         self
     }
 
+    /// Pieces in which completions run through the models before any is learned from: GRPO and RLOO take as many at once
+    /// as a micro batch has, PPO as many as its trainer gives.
+    pub(crate) fn pieces(&self, micro_batch: u64) -> u64 {
+        let Some(generation) = self.generation.filter(|it| !it.every_micro_step) else { return 1 };
+        match self.objective {
+            Objective::PolicyGradient { .. } => generation.micro_batches.max(1),
+            Objective::Ppo(_) => {
+                generation.sequences(micro_batch).div_ceil(generation.piece(micro_batch).max(1))
+            }
+            _ => 1,
+        }
+    }
+
     /// Sequences that a frozen model runs at once, with so many in a micro batch: a reward model judges all completions
     /// that were generated, PPO's models as many as its trainer gives them.
     pub(crate) fn frozen_sequences(&self, role: Role, micro_batch: u64) -> u64 {

@@ -9,8 +9,9 @@ use crate::program::{Manners, MicroOps, Op};
 use crate::tape::Work;
 use crate::zero::{Collective, CollectiveKind, Direction, HostCopy, Place, Wrapper};
 
-/// Reductions that may be under way before the host waits for the oldest (stage 3).
-const PENDING_REDUCTIONS: usize = 2;
+/// Reductions of stage 3 that are under way when the host waits for the oldest: more than `max_param_reduce_events`, which is 2
+/// (`stage3.py`, `__reduce_and_partition_ipg_grads`).
+const PENDING_REDUCTIONS: usize = 3;
 
 /// What a stretch of a step took.
 #[derive(Debug, Clone, Copy, Default)]

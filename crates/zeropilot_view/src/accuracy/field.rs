@@ -63,7 +63,7 @@ pub fn export(run: &Accuracy, number: usize) -> Option<Value> {
 /// What was measured, as exact as it is known, and by whom.
 fn peak(needs: &Needs) -> Option<(u64, &'static str)> {
     let of = |bytes: Option<u64>, metric| bytes.map(|bytes| (bytes, metric));
-    of(needs.device, "nvidia-smi, memory of the process")
+    of(needs.device, "nvidia-smi, GPU memory of the process")
         .or(of(needs.reserved, "torch.cuda.max_memory_reserved"))
         .or(of(needs.allocated, "torch.cuda.max_memory_allocated"))
 }

@@ -42,8 +42,8 @@ pub fn refusals(refusals: &[Refusal], language: Language) -> String {
 
 /// That findings in what would be written kept it from being written.
 pub fn not_written(language: Language) -> &'static str {
-    Text::new("nothing was written: the DeepSpeed version above does not accept this config; remove the option, or \
-             name the version that you use with --deepspeed-version", "没有写入任何文件：上述 DeepSpeed 版本不接受这样的配置；去掉相应选项，或用 --deepspeed-version 指定实际使用的版本").get(language)
+    Text::new("nothing was written: the DeepSpeed version above does not accept this config. Remove the \
+             rejected option, or set --deepspeed-version to the version that you use", "没有写入任何文件：上述 DeepSpeed 版本不接受这样的配置；去掉相应选项，或用 --deepspeed-version 指定实际使用的版本").get(language)
 }
 
 /// Why there is no config, for programs: one array with a sentence each. Ends with a line break.

@@ -46,7 +46,7 @@ impl CreationProblem {
             ),
             Self::IsDirectory => Objection::new(
                 Text::new("`{name}` is a directory", "`{name}` 是一个目录"),
-                Text::new("A config is one file.", "配置要写进一个文件，不能写成目录。"),
+                Text::new("zeropilot writes the config to a file, not to a directory.", "配置要写进文件，不能写到目录上。"),
                 Text::new("name a file in the directory: -o {name}/ds_config.json", "写明目录里的文件名：-o {name}/ds_config.json"),
             ),
             Self::IsNoFile => Objection::new(
@@ -61,7 +61,7 @@ impl CreationProblem {
                 Text::new("the directory of `{name}` does not exist", "`{name}` 所在的目录不存在"),
                 Text::new(
                     "If zeropilot created directories, a mistyped path would become a new directory.",
-                    "如果自动创建，路径打错时就会多出一个目录。",
+                    "如果 zeropilot 自动创建目录，路径打错时就会多出一个目录。",
                 ),
                 Text::new("create the directory with `mkdir -p`, or correct the path", "先用 `mkdir -p` 创建目录，或改正路径"),
             ),

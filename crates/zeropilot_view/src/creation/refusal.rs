@@ -16,7 +16,7 @@ pub(super) fn objection(refusal: &Refusal) -> Objection {
                 "The stage decides what DeepSpeed partitions over the GPUs, and no stage suits every model.",
                 "stage 决定哪些数据切分到各张卡上，没有适合所有模型的默认选择。",
             ),
-            Text::new("name one of {presets}, or --stage 0 to 3", "写一个预设：{presets}；或用 --stage 指定 0 到 3"),
+            Text::new("name one of the presets {presets}, or set --stage to a number from 0 to 3", "写一个预设：{presets}；或用 --stage 指定 0 到 3"),
         )
         .with("presets", Preset::ALL.map(Preset::name).join(", ")),
         Refusal::SeveralPrecisions(names) => Objection::new(
@@ -26,8 +26,8 @@ pub(super) fn objection(refusal: &Refusal) -> Objection {
                 "权重只有一种数值格式；同时启用 fp16 和 bf16 的配置会被 DeepSpeed 拒绝。",
             ),
             Text::new(
-                "keep --bf16 on GPUs that support it (Ampere and later), --fp16 on older GPUs",
-                "支持 bf16 的 GPU（Ampere 及以后）用 --bf16，更早的用 --fp16",
+                "keep --bf16 on GPUs that support it (Ampere and later), or --fp16 on older GPUs",
+                "支持 bf16 的 GPU（Ampere 及以后）用 --bf16，更早的 GPU 用 --fp16",
             ),
         )
         .with("names", names.iter().map(|name| format!("--{name}")).collect::<Vec<_>>().join(" + ")),
@@ -42,13 +42,13 @@ pub(super) fn objection(refusal: &Refusal) -> Objection {
         Refusal::StaticAndDynamicLossScale => Objection::new(
             Text::new(
                 "--loss-scale sets a fixed scale, but the other options are for a dynamic loss scale",
-                "--loss-scale 固定了数值，而其他选项是用来动态调整的",
+                "--loss-scale 指定固定的 loss scale，而其他选项只用于动态 loss scale",
             ),
             Text::new(
-                "With a fixed scale, DeepSpeed reads neither window nor hysteresis nor the initial power.",
-                "数值固定后，DeepSpeed 不会读取 window、hysteresis 和 initial power。",
+                "With a fixed loss scale, DeepSpeed does not read the window, the hysteresis or the initial power.",
+                "loss scale 固定后，DeepSpeed 不会读取 window、hysteresis 和 initial power。",
             ),
-            Text::new("omit --loss-scale for a dynamic loss scale, or omit the other options", "想动态调整就去掉 --loss-scale，否则只保留它"),
+            Text::new("omit --loss-scale for a dynamic loss scale, or omit the other options", "想动态调整就去掉 --loss-scale，否则去掉其他选项"),
         ),
         Refusal::LossScaleNotPositive(scale) => Objection::new(
             Text::new("the loss scale is {scale}, but must be greater than 0", "loss scale 是 {scale}，必须大于 0"),

@@ -63,7 +63,7 @@ fn lines(created: &[Created<'_>], recipe: &Recipe, language: Language) -> String
     text
 }
 
-const SIZED: Text = Text::new("sized", "按模型");
+const SIZED: Text = Text::new("sizes", "大小");
 const BUFFERS: Text = Text::new("buffers", "缓冲区");
 
 fn reader(target: Target, language: Language) -> String {
@@ -161,7 +161,7 @@ fn batch(batch: Batch, language: Language) -> String {
         return tr!(
             language,
             "{micro} per GPU × {accumulated} × the number of ranks (set --world-size)",
-            "每卡 {micro} × 梯度累积 {accumulation} × rank 数（用 --world-size 指定）"
+            "每卡 {micro} × 梯度累积 {accumulation} × 总卡数（用 --world-size 指定）"
         );
     };
     let ranks = if world.get() == 1 { "rank" } else { "ranks" };
@@ -192,7 +192,7 @@ fn optimizer(recipe: &Recipe, language: Language) -> String {
         }
         (None, false) => tr!(
             language,
-            "{name}, learning rate {DEFAULT_LEARNING_RATE:e}, the default of HF Trainer (set yours with --learning-rate)",
+            "{name}, learning rate {DEFAULT_LEARNING_RATE:e}, HF Trainer's default (set yours with --learning-rate)",
             "{name}，学习率 {DEFAULT_LEARNING_RATE:e}（HF Trainer 的默认值，用 --learning-rate 指定）"
         ),
     }
@@ -203,9 +203,7 @@ fn sized(key: &SizedKey, recipe: &Recipe, language: Language) -> String {
         Reason::SquareMatrix => {
             Text::new("hidden², one square matrix of the model", "hidden²，即模型里一个方阵的大小")
         }
-        Reason::WholeModel => {
-            Text::new("the size of the whole model", "整个模型的大小，再大也用不到")
-        }
+        Reason::WholeModel => Text::new("the size of the whole model", "整个模型的大小"),
         Reason::LinkPayload => Text::new(
             "keeps the link busy for nine tenths of the time",
             "使链路九成的时间都在传输数据",
@@ -213,7 +211,7 @@ fn sized(key: &SizedKey, recipe: &Recipe, language: Language) -> String {
         Reason::NineTenths => Text::new("nine tenths of the reduce bucket", "规约通信桶的九成"),
         Reason::SmallParameters => Text::new(
             "10 × hidden: norms and biases stay on every rank",
-            "10 × hidden：norm 和 bias 常驻，不再切分",
+            "10 × hidden：norm 和 bias 在每个 rank 上常驻",
         ),
         Reason::LargestPartition => Text::new(
             "one rank's shard of the largest parameter must fit",

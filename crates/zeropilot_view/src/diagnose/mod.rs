@@ -49,7 +49,7 @@ pub fn human(report: &LogReport<'_>, layout: &Layout) -> String {
         .map(|(line, label)| (label.as_str(), escaped(&spaced(&line.text)).into_owned()))
         .collect();
     page.rows(2, &rows);
-    section(&mut page, &Text::new("Change first", "先改什么"), language);
+    section(&mut page, &Text::new("Change first", "首先修改"), language);
     for (index, step) in steps::steps(diagnosis).iter().enumerate() {
         page.row(2, &format!("{}.", index + 1), 2, step.text.get(language));
     }
@@ -155,7 +155,7 @@ mod tests {
             assert!((2..=3).contains(&steps::steps(&one).len()), "{cause:?}");
             for (language, marks) in [
                 (Language::English, ["Change first", "Evidence"]),
-                (Language::Chinese, ["先改什么", "依据"]),
+                (Language::Chinese, ["首先修改", "依据"]),
             ] {
                 let text = report(&one, language);
                 assert!(marks.iter().all(|mark| text.contains(mark)), "{cause:?}: {text}");

@@ -47,12 +47,12 @@ const CHECKPOINTING: Step = step(
 );
 const LENGTH: Step = step(
     "max_length",
-    "Truncate long samples (`max_length`, `max_seq_length`, `cutoff_len`): the longest sample of a batch sets the memory.",
+    "Truncate long samples (`max_length`, `max_seq_length`, `cutoff_len`): GPU memory depends on the longest sample of a batch.",
     "截断过长的样本（`max_length`、`max_seq_length`、`cutoff_len`）：显存由 batch 中最长的样本决定。",
 );
 const FUSED_LOSS: Step = step(
     "use_liger_kernel",
-    "Use a fused linear cross entropy, which never stores all logits: `use_liger_kernel=True` of HF Trainer. By default, TRL 1.7 and later do not store all logits.",
+    "Use a fused linear cross entropy, which never stores all logits: `use_liger_kernel=True` in HF Trainer. By default, TRL 1.7 and later do not store all logits.",
     "使用融合的 linear cross entropy，不保存完整的 logits：HF Trainer 的 `use_liger_kernel=True`。TRL 从 1.7 起默认不保存完整的 logits。",
 );
 const EXPANDABLE: Step = step(
@@ -62,7 +62,7 @@ const EXPANDABLE: Step = step(
 );
 const EVEN_LENGTHS: Step = step(
     "pad_to_multiple_of",
-    "Make tensor sizes similar: `pad_to_multiple_of` of the data collator, packing, or `train_sampling_strategy=\"group_by_length\"` (`group_by_length=True` before Transformers 5).",
+    "Make tensor sizes similar: use `pad_to_multiple_of` in the data collator, packing, or `train_sampling_strategy=\"group_by_length\"` (`group_by_length=True` before Transformers 5).",
     "让张量大小更一致：data collator 的 `pad_to_multiple_of`、packing，或 `train_sampling_strategy=\"group_by_length\"`（Transformers 5 之前是 `group_by_length=True`）。",
 );
 const NVIDIA_SMI: Step = step(
@@ -72,12 +72,12 @@ const NVIDIA_SMI: Step = step(
 );
 const OWN_GPU: Step = step(
     "torch.cuda.set_device",
-    "If the other processes are ranks of this job, call `torch.cuda.set_device(local_rank)` before any other CUDA call, and load with `map_location=\"cpu\"`.",
-    "如果其他进程是本任务的 rank：在使用 CUDA 之前先调用 `torch.cuda.set_device(local_rank)`，加载时用 `map_location=\"cpu\"`。",
+    "If the other processes are ranks of this job, call `torch.cuda.set_device(local_rank)` before any other CUDA call, and load checkpoints with `map_location=\"cpu\"`.",
+    "如果其他进程是本任务的 rank：在使用 CUDA 之前先调用 `torch.cuda.set_device(local_rank)`，加载 checkpoint 时用 `map_location=\"cpu\"`。",
 );
 const FREE_GPUS: Step = step(
     "CUDA_VISIBLE_DEVICES",
-    "Choose free GPUs with `CUDA_VISIBLE_DEVICES`, or `--include` of the deepspeed launcher.",
+    "Choose free GPUs with `CUDA_VISIBLE_DEVICES`, or with the deepspeed launcher's `--include`.",
     "用 `CUDA_VISIBLE_DEVICES` 或 deepspeed 启动器的 `--include` 选择空闲的卡。",
 );
 const EVALUATION: [Step; 3] = [
@@ -117,18 +117,18 @@ const SAVING: [Step; 3] = [
 const GENERATION: [Step; 3] = [
     step(
         "vllm_gpu_memory_utilization",
-        "Lower vLLM's share of the GPU: `vllm_gpu_memory_utilization` (TRL, ms-swift), `gpu_memory_utilization` (vLLM, verl).",
+        "Lower vLLM's share of GPU memory: `vllm_gpu_memory_utilization` (TRL, ms-swift), `gpu_memory_utilization` (vLLM, verl).",
         "调低 vLLM 占用的显存比例：`vllm_gpu_memory_utilization`（TRL、ms-swift）、`gpu_memory_utilization`（vLLM、verl）。",
     ),
     step(
         "vllm_mode",
-        "Run vLLM on separate GPUs (`vllm_mode=\"server\"`), or let it sleep while training (`vllm_enable_sleep_mode=True`).",
-        "让 vLLM 使用单独的卡（`vllm_mode=\"server\"`），或在训练时休眠（`vllm_enable_sleep_mode=True`）。",
+        "Run vLLM on separate GPUs (`vllm_mode=\"server\"`), or turn on its sleep mode during training (`vllm_enable_sleep_mode=True`).",
+        "让 vLLM 使用单独的卡（`vllm_mode=\"server\"`），或开启训练期间的休眠模式（`vllm_enable_sleep_mode=True`）。",
     ),
     step(
         "max_completion_length",
-        "Generate fewer tokens at once: `max_completion_length`, `num_generations`. In stage 3, use `ds3_gather_for_generation=False` or `move_model_batches` (ms-swift).",
-        "减少一次生成的量：`max_completion_length`、`num_generations`；stage 3 下用 `ds3_gather_for_generation=False` 或 `move_model_batches`（ms-swift）。",
+        "Generate fewer tokens at once: lower `max_completion_length` or `num_generations`. In stage 3, use `ds3_gather_for_generation=False` or `move_model_batches` (ms-swift).",
+        "减少一次生成的 token 数：调低 `max_completion_length` 或 `num_generations`；stage 3 下用 `ds3_gather_for_generation=False` 或 `move_model_batches`（ms-swift）。",
     ),
 ];
 const FUSED_ATTENTION: Step = step(
@@ -154,14 +154,14 @@ const HOST: [Step; 3] = [
     ),
     step(
         "host memory limit",
-        "Check the limit: `free -g`, `docker run --memory`, Slurm's `--mem`. Start fewer data loader workers and processes per machine.",
-        "检查限额：`free -g`、`docker run --memory`、Slurm 的 `--mem`。减少数据加载进程数和每台机器的进程数。",
+        "Check the host memory limit: `free -g`, `docker run --memory`, Slurm's `--mem`. Start fewer data loader workers and processes per machine.",
+        "检查主机内存的限额：`free -g`、`docker run --memory`、Slurm 的 `--mem`。减少数据加载进程数和每台机器的进程数。",
     ),
 ];
 const FRACTION: Step = step(
     "torch.cuda.set_per_process_memory_fraction",
-    "Leave GPU memory for libraries: call `torch.cuda.set_per_process_memory_fraction(0.95)` before training.",
-    "给这些库留出显存：训练前调用 `torch.cuda.set_per_process_memory_fraction(0.95)`。",
+    "Leave GPU memory for libraries outside PyTorch: call `torch.cuda.set_per_process_memory_fraction(0.95)` before training.",
+    "给 PyTorch 之外的库留出显存：训练前调用 `torch.cuda.set_per_process_memory_fraction(0.95)`。",
 );
 const NCCL: Step = step(
     "NCCL_BUFFSIZE",
@@ -170,7 +170,7 @@ const NCCL: Step = step(
 );
 const PREDICT: Step = step(
     "zeropilot memory",
-    "Predict the memory of the job: `zeropilot memory --model MODEL --gpus GPUS --config ds_config.json`, or add `--model` and `--gpus` to this command.",
+    "Predict GPU memory and host memory: `zeropilot memory --model MODEL --gpus GPUS --config ds_config.json`, or add `--model` and `--gpus` to this command.",
     "预测任务需要的显存和主机内存：`zeropilot memory --model MODEL --gpus GPUS --config ds_config.json`，或给本命令加上 `--model` 和 `--gpus`。",
 );
 

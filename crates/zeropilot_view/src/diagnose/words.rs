@@ -17,7 +17,7 @@ pub(super) fn verdict(diagnosis: &Diagnosis, language: Language) -> String {
     match diagnosis.memory {
         Memory::Device => tr!(
             language,
-            "{who} ran out of memory (OOM){when}: {cause}{sure}",
+            "{who} ran out of GPU memory (OOM){when}: {cause}{sure}",
             "{who} 显存不足（OOM）{when}：{cause}{sure}"
         ),
         Memory::Host if diagnosis.gaps.contains(&Gap::Killer) => tr!(
@@ -59,11 +59,11 @@ pub(super) fn cause(cause: Cause) -> Text {
         }
         Cause::OtherProcess => Text::new("other processes use this GPU", "其他进程占用了这张卡"),
         Cause::Evaluation => {
-            Text::new("evaluation needs more memory than training", "评估比训练更占显存")
+            Text::new("evaluation needs more GPU memory than training", "评估比训练更占显存")
         }
         Cause::Saving => Text::new("saving gathers or copies weights", "保存时要聚合或复制权重"),
         Cause::Generation => Text::new(
-            "generation or the inference engine uses too much memory",
+            "generation or the inference engine uses too much GPU memory",
             "生成或推理引擎占用的显存过多",
         ),
         Cause::LargeRequest => Text::new("a single tensor is too large", "单个张量过大"),
@@ -90,13 +90,13 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
     match diagnosis.cause {
         Cause::Fragmentation => tr!(
             language,
-            "PyTorch caches {cached} that it does not use, and the run requested {tried}. The cached blocks are not contiguous, so the request fails although enough memory is free.",
-            "PyTorch 缓存着 {cached} 没有使用，而申请的只有 {tried}。缓存的块不连续，所以总量够用，申请仍然失败。"
+            "PyTorch caches {cached} that it does not use, and the run requested {tried}. The cached blocks are not contiguous, so the request fails although enough GPU memory is free.",
+            "PyTorch 缓存了 {cached} 未使用的显存，而这次申请的是 {tried}。缓存的块不连续，所以总量虽然够用，申请仍然失败。"
         ),
         Cause::OtherProcess if message.others().is_some_and(|bytes| bytes > 0) => tr!(
             language,
-            "On this GPU, {others} is in use outside the PyTorch of this process. Without this use, {tried} would fit.",
-            "这张 GPU 上有 {others} 显存不属于本进程的 PyTorch。没有这部分占用，{tried} 放得下。"
+            "On this GPU, {others} of memory does not belong to this process's PyTorch. If this memory were free, {tried} would fit.",
+            "这张 GPU 上有 {others} 显存不属于本进程的 PyTorch。如果这部分显存空闲，{tried} 就放得下。"
         ),
         Cause::OtherProcess => tr!(
             language,
@@ -110,12 +110,12 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         ),
         Cause::LargeRequest if has_both => tr!(
             language,
-            "The run requested one tensor of {tried} on a GPU with {capacity}. A sequence that is much longer than the others, or attention without a fused kernel, needs this much.",
+            "The run requested one tensor of {tried} on a GPU with {capacity} of memory. The usual cause is a sequence that is much longer than the others, or attention without a fused kernel.",
             "在显存 {capacity} 的 GPU 上一次申请了 {tried}。通常是某条序列远长于其他序列，或注意力没有使用融合 kernel。"
         ),
         Cause::ModelStates if diagnosis.phase == Some(Phase::Step) => tr!(
             language,
-            "The first optimizer step creates Adam's states, and every step makes copies of a part of them.",
+            "The first optimizer step creates Adam's states, and every step copies a part of these states.",
             "第一次参数更新会创建 Adam 的优化器状态，每次更新还会临时复制其中一部分。"
         ),
         Cause::ModelStates => tr!(
@@ -135,7 +135,7 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         ),
         Cause::Evaluation => tr!(
             language,
-            "By default, HF Trainer keeps the predictions of all batches on the GPU until the evaluation ends, and evaluation has its own batch size.",
+            "By default, HF Trainer keeps the predictions of all batches on the GPU until the evaluation ends. Evaluation also has its own batch size.",
             "HF Trainer 默认把所有 batch 的预测结果留在 GPU 上直到评估结束，而且评估有自己的 batch 大小。"
         ),
         Cause::Saving => tr!(
@@ -145,24 +145,34 @@ pub(super) fn reason(diagnosis: &Diagnosis, language: Language) -> String {
         ),
         Cause::Generation => tr!(
             language,
-            "vLLM reserves a share of the GPU for weights and KV cache, in addition to the memory of training.",
+            "vLLM reserves a share of GPU memory for weights and KV cache, in addition to the GPU memory that training uses.",
             "vLLM 会为权重和 KV cache 预留一部分显存，这部分不包括在训练占用的显存里。"
         ),
         Cause::HostMemory => tr!(
             language,
             "CPU offload, model loading on every rank and data loader workers all use host memory.",
-            "CPU 卸载、每个 rank 各自加载模型、数据加载进程，共用同一份主机内存。"
+            "CPU 卸载、每个 rank 各自加载模型和数据加载进程都要占用主机内存。"
         ),
         Cause::LibraryMemory => tr!(
             language,
-            "PyTorch's cache fills the GPU, and libraries allocate memory outside the cache.",
-            "显存被 PyTorch 的缓存占满，而这些库在缓存之外申请显存。"
+            "A library requested GPU memory outside PyTorch's cache, and none was left. PyTorch's cache usually holds most of the memory.",
+            "PyTorch 之外的库申请显存时已经没有空闲。通常是 PyTorch 的缓存占用了大部分显存。"
         ),
-        Cause::LargeRequest | Cause::Unknown => tr!(
-            language,
-            "Live tensors fill the GPU. The numbers alone do not show whether they are weights, optimizer states or activations.",
-            "显存被在用的张量占满。单看数字无法判断它们是权重、优化器状态还是激活值。"
-        ),
+        Cause::LargeRequest | Cause::Unknown => match message.allocated {
+            Some(allocated) => {
+                let allocated = Bytes(allocated);
+                tr!(
+                    language,
+                    "Live tensors use {allocated} of GPU memory. The numbers alone do not show whether these tensors are weights, optimizer states or activations.",
+                    "在用的张量占 {allocated} 显存。单看数字无法判断它们是权重、优化器状态还是激活值。"
+                )
+            }
+            None => tr!(
+                language,
+                "The log does not show what uses the GPU memory: tensors of this process, PyTorch's cache or other processes.",
+                "日志没有说明显存被什么占用：可能是本进程的张量、PyTorch 的缓存，也可能是其他进程。"
+            ),
+        },
     }
 }
 
@@ -170,18 +180,18 @@ pub(super) fn gap(gap: Gap) -> Text {
     match gap {
         Gap::Traceback => Text::new(
             "The log has no traceback that shows the phase: include the lines above the message, starting at `Traceback (most recent call last)`.",
-            "没有能说明阶段的调用栈：请附上报错之前、从 `Traceback (most recent call last)` 开始的内容。",
+            "日志里没有能说明阶段的调用栈：请附上报错之前、从 `Traceback (most recent call last)` 开始的内容。",
         ),
         Gap::Numbers => Text::new(
             "The message has no numbers for requested, free and used memory.",
             "报错没有数字：申请了多少、空闲多少、占用多少都不清楚。",
         ),
         Gap::Processes => Text::new(
-            "The message does not name processes. Memory outside PyTorch may also belong to this process: run `nvidia-smi`.",
+            "The message does not name processes. GPU memory outside PyTorch may also belong to this process: run `nvidia-smi`.",
             "报错没有列出进程。PyTorch 之外的部分也可能属于本进程：请运行 `nvidia-smi` 确认。",
         ),
         Gap::Killer => Text::new(
-            "The log does not show who sent signal 9: the kernel's OOM killer, a container or Slurm limit, or a person. `dmesg -T` shows kills for memory.",
+            "The log does not show who sent signal 9: the kernel's OOM killer, a container or Slurm limit, or a person. `dmesg -T` lists the processes that the kernel killed for lack of host memory.",
             "仅凭信号 9 看不出由谁发出：内核的 OOM killer、容器或 Slurm 的限额，或者人为。用 `dmesg -T` 可以查看内核因主机内存不足杀死进程的记录。",
         ),
     }

@@ -55,7 +55,7 @@ pub(super) fn differences(layout: &Layout, names: [&str; 2], found: &[Difference
 fn said(side: &Side, language: Language) -> String {
     match side {
         Side::Value(value) => words::value(value),
-        Side::Section => tr!(language, "(there)", "（有这个配置段）"),
+        Side::Section => tr!(language, "(section present)", "（有这个配置段）"),
         Side::Open => tr!(language, "(known at run time)", "（运行时才知道）"),
         Side::Absent => tr!(language, "(not set)", "（未设置）"),
     }

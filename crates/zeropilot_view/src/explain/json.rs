@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use zeropilot_ask::Footprint;
-use zeropilot_config::keys::{self, Found, KeyText, Presence, Status, history};
+use zeropilot_config::keys::{self, Claim, Found, KeyText, Presence, Status, history};
 use zeropilot_config::python::PyValue;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::{Difference, ExplainedKey, Explanation, Side};
@@ -51,11 +51,22 @@ pub(crate) struct Key<'a> {
     what: Option<&'a str>,
     unit: Option<&'static str>,
     is_read: Option<bool>,
+    needs: Vec<Need<'a>>,
+    /// What was read in DeepSpeed's source and is not measured: `effect`, `needs`.
+    unmeasured: Vec<&'static str>,
     memory: Option<&'a str>,
     speed: Option<&'a str>,
     mistake: Option<&'a str>,
     source: Vec<&'a str>,
     versions: Vec<InVersion>,
+}
+
+/// A key and the values that give the described key an effect.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Need<'a> {
+    key: &'a str,
+    values: &'a [serde_json::Value],
 }
 
 /// A key in one DeepSpeed version.
@@ -243,12 +254,26 @@ fn key(found: &Found, language: Language) -> Shape<'_> {
         what: text.map(|text| words::words(&text.what, language)),
         unit: text.map(|text| words::unit_name(text.unit)),
         is_read: text.map(|text| !text.is_unread()),
+        needs: text.map_or_else(Vec::new, needs),
+        unmeasured: text.map_or_else(Vec::new, unmeasured),
         memory: said(|text| text.memory.as_ref()),
         speed: said(|text| text.speed.as_ref()),
         mistake: said(|text| text.mistake.as_ref()),
         source: text.map_or_else(Vec::new, |text| text.source.iter().map(AsRef::as_ref).collect()),
         versions: versions(path),
     }))
+}
+
+fn needs(text: &KeyText) -> Vec<Need<'_>> {
+    text.needs.iter().map(|(key, values)| Need { key, values }).collect()
+}
+
+fn unmeasured(text: &KeyText) -> Vec<&'static str> {
+    let name = |claim: &Claim| match claim {
+        Claim::Effect => "effect",
+        Claim::Needs => "needs",
+    };
+    text.unmeasured.iter().map(name).collect()
 }
 
 fn versions(path: &str) -> Vec<InVersion> {

@@ -33,6 +33,7 @@ fn rows(path: &str, text: &KeyText, language: Language) -> Vec<Row> {
         }
     };
     add("default", "默认值", words::default(&history, language));
+    add("needs", "前提条件", words::needs(text, language));
     add("effect", "影响", words::no_cost(text, language));
     let said = |words: &Option<keys::Words>| {
         words.as_ref().map(|words| words::words(words, language).to_owned())
@@ -42,8 +43,9 @@ fn rows(path: &str, text: &KeyText, language: Language) -> Vec<Row> {
     add("mistakes", "易错", said(&text.mistake));
     let versions = words::versions(&history, language);
     add("versions", "版本", (!versions.is_empty()).then(|| versions.join("\n")));
-    add("also", "别名", facts.and_then(|facts| facts.other_name).map(|name| format!("`{name}`")));
+    add("alias", "别名", facts.and_then(|facts| facts.other_name).map(|name| format!("`{name}`")));
     add("keys", "其中的键", members(path, language));
+    add("evidence", "依据", Some(words::evidence(text, language)));
     add("source", "出处", Some(sources(text)));
     rows
 }
@@ -123,7 +125,7 @@ fn several(count: usize, language: Language) -> String {
     tr!(
         language,
         "{count} keys end in this name; give the full path of one:",
-        "有 {count} 个键以此结尾，请写出完整路径："
+        "有 {count} 个键以这个名称结尾，请写出其中一个的完整路径："
     )
 }
 
@@ -134,20 +136,28 @@ pub fn in_version(path: &str, version: EngineVersion, language: Language) -> Str
             Some(default) => tr!(
                 language,
                 "DeepSpeed {version} reads the key; default {}",
-                "DeepSpeed {version} 会读取；默认值 {}",
+                "DeepSpeed {version} 会读取这个键；默认值 {}",
                 words::value(default)
             ),
             None => {
-                tr!(language, "DeepSpeed {version} reads the key", "DeepSpeed {version} 会读取")
+                tr!(
+                    language,
+                    "DeepSpeed {version} reads the key",
+                    "DeepSpeed {version} 会读取这个键"
+                )
             }
         },
         Presence::Refused(message) => tr!(
             language,
             "DeepSpeed {version} rejects the key: {message}",
-            "DeepSpeed {version} 会拒绝：{message}"
+            "DeepSpeed {version} 会拒绝这个键：{message}"
         ),
         Presence::Absent => {
-            tr!(language, "DeepSpeed {version} does not read the key", "DeepSpeed {version} 不读取")
+            tr!(
+                language,
+                "DeepSpeed {version} does not read the key",
+                "DeepSpeed {version} 不读取这个键"
+            )
         }
     }
 }

@@ -59,6 +59,7 @@ fn rows(
     add("unit", "单位", (text.unit != keys::Unit::Section).then_some(unit));
     let default = facts.as_ref().and_then(|facts| facts.default.as_ref());
     add("default", "默认值", default.map(|default| format!("`{}`", words::value(default))));
+    add("needs", "前提条件", words::needs(text, language));
     add("effect", "影响", words::no_cost(text, language));
     add("memory", "显存和主机内存", said(&text.memory));
     add("speed", "速度", said(&text.speed));

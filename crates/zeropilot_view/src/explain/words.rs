@@ -1,6 +1,6 @@
 //! Words for what the schemas and texts know as types: units, kinds of value, versions.
 
-use zeropilot_config::keys::{Facts, KeyText, NoCost, Presence, Takes, Unit, Words};
+use zeropilot_config::keys::{Claim, Facts, KeyText, NoCost, Presence, Takes, Unit, Words};
 use zeropilot_config::python::PyValue;
 use zeropilot_config::schema::{Bounds, EngineVersion, FieldType};
 use zeropilot_text::{Language, Text, tr};
@@ -61,8 +61,8 @@ pub(super) fn unit(unit: Unit, language: Language) -> &'static str {
         Unit::Layers => Text::new("layers", "层数"),
         Unit::Count => Text::new("a count", "个数"),
         Unit::Number => Text::new("a number without a unit", "无单位的数"),
-        Unit::Share => Text::new("a share from 0 to 1", "0 到 1 之间的比例"),
-        Unit::PowerOfTwo => Text::new("a power of two", "2 的幂次"),
+        Unit::Share => Text::new("a fraction from 0 to 1", "0 到 1 之间的比例"),
+        Unit::PowerOfTwo => Text::new("an exponent of 2", "2 的指数"),
         Unit::Path => Text::new("a path", "路径"),
         Unit::Text => Text::new("text", "字符串"),
         Unit::List => Text::new("a list", "列表"),
@@ -117,13 +117,61 @@ pub(super) fn listed<'a>(items: impl Iterator<Item = &'a str>, language: Languag
 pub(super) fn no_cost(text: &KeyText, language: Language) -> Option<String> {
     let newest = EngineVersion::NEWEST;
     Some(match text.no_cost? {
-        NoCost::None => tr!(language, "none on memory or speed", "不影响显存和速度"),
+        NoCost::None => tr!(language, "no effect on memory or speed", "不影响显存、主机内存和速度"),
         NoCost::Unread => tr!(
             language,
             "none: DeepSpeed {newest} ignores this key",
             "无：DeepSpeed {newest} 不读取该键，设置不生效"
         ),
     })
+}
+
+/// "`zero_optimization.stage` 1 or 2, and `fp16.enabled` true".
+pub(super) fn needs(text: &KeyText, language: Language) -> Option<String> {
+    let one = |(key, values): (&String, &Vec<serde_json::Value>)| {
+        let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+        format!("`{key}` {}", values.join(Text::new(" or ", " 或 ").get(language)))
+    };
+    let all: Vec<String> = text.needs.iter().map(one).collect();
+    (!all.is_empty()).then(|| all.join(Text::new(" and ", "，且 ").get(language)))
+}
+
+/// Which statements about the key a run of the engine supports.
+pub(super) fn evidence(text: &KeyText, language: Language) -> String {
+    let is_measured = |claim| !text.unmeasured.contains(&claim);
+    let effect = match (is_measured(Claim::Effect), text.unchanged) {
+        (true, true) => Text::new(
+            "Measured on two CPU ranks: memory and communication are the same with and without the key. Other effects are read in DeepSpeed's source.",
+            "在两个 CPU rank 上实测：有无该键时内存和通信都相同。其他影响来自 DeepSpeed 源码，未经实测。",
+        ),
+        (true, false) => Text::new(
+            "Measured: memory and communication of two CPU ranks, with and without the key. Other effects are read in DeepSpeed's source.",
+            "实测：在两个 CPU rank 上对比了有无该键时的内存和通信。其他影响来自 DeepSpeed 源码，未经实测。",
+        ),
+        (false, _) if text.several_nodes => Text::new(
+            "Read in DeepSpeed's source, not measured: the recorded runs use one node.",
+            "来自 DeepSpeed 源码，未经实测：已有的实测都只用一个节点。",
+        ),
+        (false, _) => Text::new(
+            "Read in DeepSpeed's source, not measured.",
+            "来自 DeepSpeed 源码，未经实测。",
+        ),
+    };
+    let needs = match (text.needs.is_empty(), is_measured(Claim::Needs)) {
+        (true, _) => "",
+        (false, true) => Text::new(
+            " Also measured: the key changes nothing if its requirements are not met.",
+            "前提条件也经过实测：不满足时，该键不生效。",
+        )
+        .get(language),
+        (false, false) if !is_measured(Claim::Effect) => "",
+        (false, false) => Text::new(
+            " Not measured: whether the key has an effect if its requirements are not met.",
+            "未经实测：不满足前提条件时，该键是否生效。",
+        )
+        .get(language),
+    };
+    format!("{}{needs}", effect.get(language))
 }
 
 type History = [(EngineVersion, Presence<'static>)];
@@ -187,7 +235,11 @@ pub(super) fn versions(history: &History, language: Language) -> Vec<String> {
         };
         said.push(match other {
             Some(other) => {
-                tr!(language, "{span}; {other} does not read the key", "{span}；{other} 不读取")
+                tr!(
+                    language,
+                    "{span}; {other} does not read the key",
+                    "{span}；{other} 不读取这个键"
+                )
             }
             None => span,
         });
@@ -196,7 +248,7 @@ pub(super) fn versions(history: &History, language: Language) -> Vec<String> {
         said.push(tr!(
             language,
             "{version} rejects the key: {message}",
-            "{version} 会拒绝：{message}"
+            "{version} 会拒绝这个键：{message}"
         ));
     }
     if let Some((_, Presence::Read(facts))) = history.last() {

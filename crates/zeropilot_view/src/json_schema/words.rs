@@ -20,7 +20,7 @@ pub(super) fn about(version: EngineVersion, languages: &[Language]) -> String {
         Some(tr!(
             language,
             "The keys that DeepSpeed {version} reads from its config file. DeepSpeed rejects every config that this schema rejects; `zeropilot check` also finds errors that depend on several keys or on the number of ranks.",
-            "DeepSpeed {version} 从配置文件里读取的内容。本 schema 判为错误的配置，DeepSpeed 一定拒绝；涉及多个键或 rank 数的问题，请用 `zeropilot check` 检查。"
+            "DeepSpeed {version} 从配置文件里读取的键。本 schema 判为错误的配置，DeepSpeed 一定拒绝；涉及多个键或总卡数（world size）的错误，请用 `zeropilot check` 检查。"
         ))
     };
     in_all(languages, said).unwrap_or_default()
@@ -32,7 +32,7 @@ pub(super) fn refused(version: EngineVersion, message: &str, languages: &[Langua
         Some(tr!(
             language,
             "DeepSpeed {version} rejects the config: {message}",
-            "DeepSpeed {version} 会拒绝启动：{message}"
+            "DeepSpeed {version} 会拒绝这份配置：{message}"
         ))
     };
     let said = in_all(languages, said).unwrap_or_default();
@@ -45,7 +45,7 @@ pub(super) fn unknown_key(version: EngineVersion, languages: &[Language]) -> Str
         Some(tr!(
             language,
             "in this section, DeepSpeed {version} has no key of this name and rejects the config",
-            "DeepSpeed {version} 的这个配置段没有这个键，会拒绝启动"
+            "DeepSpeed {version} 在这个配置段里没有这个键，启动时会报错"
         ))
     };
     in_all(languages, said).unwrap_or_default()

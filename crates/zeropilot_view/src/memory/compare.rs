@@ -66,7 +66,11 @@ pub fn compare(compared: &Compared, layout: &Layout) -> String {
         }
     }
     if let Some(capacity) = capacity {
-        text.push_str(&tr!(language, "Each GPU has {capacity}.\n", "每张卡可用 {capacity}。\n"));
+        text.push_str(&tr!(
+            language,
+            "Each GPU has {capacity} of memory.\n",
+            "每张卡可用显存 {capacity}。\n"
+        ));
     }
     text
 }
@@ -142,6 +146,8 @@ pub struct ComparisonWords {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct StrategyWords {
     strategy: String,
+    /// The DeepSpeed config that the row is for.
+    config: String,
     #[serde(flatten)]
     row: RowWords,
 }
@@ -150,6 +156,8 @@ struct StrategyWords {
 pub fn compare_words(compared: &Compared, language: Language) -> ComparisonWords {
     let row = |column: &Column| StrategyWords {
         strategy: words(column, language),
+        // Text keys only, so that it cannot fail.
+        config: serde_json::to_string_pretty(&column.config).unwrap_or_default() + "\n",
         row: RowWords::new(&column.answer, &compared.cluster, language),
     };
     ComparisonWords {
@@ -168,8 +176,10 @@ pub fn compare_html(compared: &Compared, language: Language) -> String {
             column.answer.node().to_string(),
         ]
     };
-    let head =
-        Text::new("Strategy, GPU, verdict, host per node:", "方案、显存、结论、每节点主机内存：")
-            .get(language);
+    let head = Text::new(
+        "Strategy, GPU memory, verdict, host memory per node:",
+        "方案、显存、结论、每节点主机内存：",
+    )
+    .get(language);
     Html::new().table(head, &compared.columns.iter().map(row).collect::<Vec<_>>()).finish()
 }

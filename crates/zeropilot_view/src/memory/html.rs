@@ -34,7 +34,10 @@ pub fn html(report: &MemoryReport<'_>, stretches: &[Stretch], language: Language
         .iter()
         .map(|relief| vec![format!("−{}", relief.saved), change(relief.lever, language).to_owned()])
         .collect();
-    html.table(Text::new("Changes that lower memory:", "降低占用的改动：").get(language), &reliefs);
+    html.table(
+        Text::new("Changes that lower GPU memory:", "降低显存的改动：").get(language),
+        &reliefs,
+    );
     if let Some(note) = fidelity(report.answer, language) {
         html.lines(&note);
     }

@@ -167,7 +167,7 @@ fn batch_words(micro: u64, recipe: &Recipe, language: Language) -> String {
     };
     let checkpointing = match recipe.checkpointing {
         true if checkpoints == Checkpoints::OnHost => {
-            Text::new(", with gradient checkpoints in host memory", "，梯度检查点放在主机内存")
+            Text::new(", with activation checkpoints in host memory", "，梯度检查点放在主机内存")
                 .get(language)
         }
         true => Text::new(", with gradient checkpointing", "，开启梯度检查点").get(language),
@@ -212,8 +212,8 @@ fn base_line(model: &Model, recipe: &Recipe, language: Language) -> String {
     let bytes = size.stored.total();
     tr!(
         language,
-        "  base in {format}: {quantized} parameters in {bytes}; {kept} are not quantized\n",
-        "  基座为 {format}：{quantized} 参数量化后占 {bytes}；{kept} 参数不量化\n"
+        "  base model in {format}: {quantized} parameters use {bytes}; {kept} parameters are not quantized\n",
+        "  基座模型为 {format}：{quantized} 参数量化后占 {bytes}；{kept} 参数不量化\n"
     )
 }
 
@@ -326,11 +326,11 @@ pub(crate) fn own_bounds(own: OwnRuns, language: Language) -> String {
     }
 }
 
-/// "GPU, rank 0: 37.2 GiB of 41.0 GiB: fits".
+/// "GPU memory, rank 0: 37.2 GiB of 41.0 GiB: fits".
 pub(super) fn device_line(report: &MemoryReport<'_>, layout: &Layout) -> String {
     let answer = report.answer;
     let capacity = report.question.cluster.capacity().map(|capacity| capacity.bytes);
-    let head = tr!(layout.language, "GPU, rank {}", "显存（rank {}）", answer.rank);
+    let head = tr!(layout.language, "GPU memory, rank {}", "显存（rank {}）", answer.rank);
     line(&head, answer.device(), capacity, layout)
 }
 
@@ -356,11 +356,15 @@ fn rollout(answer: &Answer, language: Language) -> String {
     let takes = if sleeps {
         tr!(
             language,
-            "vLLM uses {share} of each GPU during generation and {beside_training} during training",
+            "vLLM uses {share} of GPU memory on each GPU during generation and {beside_training} during training",
             "vLLM 生成时占用每张卡 {share}，训练时占用 {beside_training}"
         )
     } else {
-        tr!(language, "vLLM uses {share} of each GPU all the time", "vLLM 始终占用每张卡 {share}")
+        tr!(
+            language,
+            "vLLM always uses {share} of GPU memory on each GPU",
+            "vLLM 始终占用每张卡 {share}"
+        )
     };
     let tokens = answer.rollout.and_then(|rollout| rollout.cached_tokens());
     let holds = tokens.map(|tokens| {
@@ -375,14 +379,14 @@ fn rollout(answer: &Answer, language: Language) -> String {
     )
 }
 
-/// "Host: 12.0 GiB".
+/// "Host memory: 12.0 GiB".
 pub(super) fn host_line(report: &MemoryReport<'_>, layout: &Layout) -> String {
     let (answer, ranks) = (report.answer, report.answer.ranks_per_host);
     let head = match ranks {
-        1 => tr!(layout.language, "Host", "主机内存"),
+        1 => tr!(layout.language, "Host memory", "主机内存"),
         _ => tr!(
             layout.language,
-            "Host, {ranks} processes of {}",
+            "Host memory, {ranks} processes of {}",
             "主机内存（{ranks} 个 rank，每个 {}）",
             answer.host().expected()
         ),
@@ -496,7 +500,7 @@ pub(super) fn moment(answer: &Answer, language: Language) -> String {
 fn reliefs(report: &MemoryReport<'_>, language: Language) -> String {
     let of_host = tr!(
         language,
-        "Changes that lower the host memory of a node most:\n",
+        "Changes that lower host memory per node most:\n",
         "降低每节点主机内存最有效的改动：\n"
     );
     let of_gpu = tr!(language, "Changes that lower GPU memory most:\n", "降低显存最有效的改动：\n");

@@ -500,7 +500,8 @@ pub struct MemoryWords {
     /// What the bounds rest on.
     bounds: String,
     text: String,
-    picture: String,
+    /// The step, stretch by stretch.
+    frames: Vec<Frame>,
 }
 
 /// A change that lowers the memory of a GPU: its name, what to write, and how much it saves.
@@ -568,7 +569,7 @@ pub fn words(
             .collect(),
         bounds: human::bounds(report.answer, language),
         text: super::human(report, layout),
-        picture: super::svg(report, stretches, language),
+        frames: film(stretches, language),
     }
 }
 

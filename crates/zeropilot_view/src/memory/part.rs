@@ -95,7 +95,7 @@ impl Part {
             Self::Activations => Text::new("activations", "激活值"),
             Self::Logits => Text::new("logits and loss", "logits 与 loss"),
             Self::ActivationGradients => Text::new("gradients of activations", "激活值的梯度"),
-            Self::Temporaries => Text::new("temporaries of the step", "更新时的临时张量"),
+            Self::Temporaries => Text::new("temporary tensors", "临时张量"),
             Self::Rollout => Text::new("vLLM", "vLLM"),
             Self::Runtime => Text::new("CUDA, NCCL, allocator", "CUDA、NCCL 与分配器"),
         }

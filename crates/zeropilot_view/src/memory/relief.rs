@@ -26,11 +26,11 @@ pub(crate) fn change(lever: Lever, language: Language) -> String {
         }
         Lever::MicroBatch(smaller) => tr!(
             language,
-            "\"train_micro_batch_size_per_gpu\": {smaller}, twice the accumulation",
+            "\"train_micro_batch_size_per_gpu\": {smaller}, twice the gradient accumulation steps",
             "\"train_micro_batch_size_per_gpu\": {smaller}，梯度累积步数翻倍"
         ),
         Lever::FusedLoss => text(
-            "a fused linear cross entropy (Liger kernel)",
+            "a fused linear cross entropy (Liger Kernel)",
             "使用融合的 linear + cross entropy（Liger Kernel）",
         ),
         Lever::FlashAttention => text("flash attention", "使用 FlashAttention"),
@@ -39,7 +39,7 @@ pub(crate) fn change(lever: Lever, language: Language) -> String {
             "precompute_ref_log_probs=True：训练时不需要参考模型",
         ),
         Lever::RolloutSleep => text(
-            "vllm_enable_sleep_mode=True: vLLM releases its memory during training",
+            "vllm_enable_sleep_mode=True: vLLM frees GPU memory during training",
             "vllm_enable_sleep_mode=True：训练期间 vLLM 释放显存",
         ),
         Lever::ReduceBucket(size) => format!("\"reduce_bucket_size\": {}", size.0),
@@ -50,11 +50,11 @@ pub(crate) fn change(lever: Lever, language: Language) -> String {
         ),
         Lever::SubGroup(size) => format!("\"sub_group_size\": {}", size.0),
         Lever::OptimizerOnGpu => text(
-            "no offload_optimizer: optimizer on the GPU",
-            "去掉 offload_optimizer：优化器放回显存",
+            "remove offload_optimizer: optimizer states on the GPU",
+            "去掉 offload_optimizer：优化器状态放回显存",
         ),
         Lever::ParamOnGpu => {
-            text("no offload_param: weights on the GPU", "去掉 offload_param：权重放回显存")
+            text("remove offload_param: weights on the GPU", "去掉 offload_param：权重放回显存")
         }
     }
 }

@@ -12,12 +12,12 @@ use super::phase;
 use super::{MemoryReport, headline};
 use crate::html::text as xml;
 
-const WIDTH: f64 = 960.0;
+const WIDTH: f64 = 1040.0;
 const HEIGHT: f64 = 460.0;
 const LEFT: f64 = 80.0;
 const TOP: f64 = 56.0;
 const BOTTOM: f64 = 64.0;
-const RIGHT: f64 = 210.0;
+const RIGHT: f64 = 290.0;
 
 /// Okabe and Ito's colours, which people with any colour vision can tell apart, and two greys.
 fn colour(part: Part) -> &'static str {
@@ -109,25 +109,33 @@ impl Plot {
             row.iter().find(|(other, _)| *other == part).map_or(0, |(_, bytes)| bytes.0)
         };
         let mut below = vec![0_u64; stretches.len()];
+        let _ = writeln!(
+            svg,
+            "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"#555\">{}</text>",
+            WIDTH - RIGHT + 16.0,
+            TOP,
+            Text::new("most during the step", "一步之内的最大值").get(language)
+        );
         let mut legend = 0;
         for part in Part::ALL {
             if rows.iter().all(|row| of(row, part) == 0) {
                 continue;
             }
+            let most = Bytes(rows.iter().map(|row| of(row, part)).max().unwrap_or(0));
             let above: Vec<u64> =
                 rows.iter().zip(&below).map(|(row, below)| below + of(row, part)).collect();
             let _ = writeln!(
                 svg,
-                "<path d=\"{}\" fill=\"{}\"><title>{}</title></path>",
+                "<path d=\"{}\" fill=\"{}\"><title>{} {most}</title></path>",
                 self.outline(&below, &above),
                 colour(part),
                 xml(part.words(language))
             );
-            let y = TOP + 8.0 + 22.0 * f64::from(legend);
+            let y = TOP + 12.0 + 22.0 * f64::from(legend);
             let _ = writeln!(
                 svg,
                 "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"12\" height=\"12\" fill=\"{}\"/>\
-                 <text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                 <text x=\"{:.1}\" y=\"{:.1}\">{} {most}</text>",
                 WIDTH - RIGHT + 16.0,
                 y,
                 colour(part),

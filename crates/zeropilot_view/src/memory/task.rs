@@ -27,7 +27,7 @@ pub(crate) fn lines(
         text.push_str(&tr!(
             language,
             "  reference model: the trained model with its adapters disabled, no second model\n",
-            "  参考模型：关闭适配器的所训模型，不另外加载模型\n"
+            "  参考模型：训练的模型关闭适配器后兼作参考模型，不另外加载模型\n"
         ));
     }
     if let Some(critic) = &task.critic {

@@ -49,16 +49,23 @@ pub fn argument(
 pub(super) fn of_job(
     job: &TrainingJob,
     changes: &Changes,
+    has_patch: bool,
     strategy: &str,
     language: Language,
 ) -> String {
     if changes.is_empty() {
         return format!("\n{}\n", nothing(language));
     }
-    let head = Text::new(
-        "\nChange the job (--diff prints the patch), then start it as before:\n",
-        "\n修改任务（--diff 输出补丁），然后照原来的方式启动：\n",
-    );
+    let head = match has_patch {
+        true => Text::new(
+            "\nChange the job (--diff prints the patch), then start it as before:\n",
+            "\n修改任务（--diff 输出补丁），然后照原来的方式启动：\n",
+        ),
+        false => Text::new(
+            "\nChange the job by hand, then start it as before:\n",
+            "\n手动修改任务，然后照原来的方式启动：\n",
+        ),
+    };
     let config = match (&changes.config, &job.config) {
         (ConfigChange::Nothing, _) => String::new(),
         (ConfigChange::Text(_), Some(JobConfig { name, .. })) => {
@@ -96,7 +103,7 @@ pub fn config_by_hand(config: Option<&JobConfig>, language: Language) -> String 
         }
         None => tr!(
             language,
-            "the job names no DeepSpeed config; write the recommended config with -o ds_config.json and pass it to the training program\n",
+            "the job does not name a DeepSpeed config; write the recommended config with -o ds_config.json and pass it to the training program\n",
             "任务没有指定 DeepSpeed 配置；用 -o ds_config.json 写出推荐配置，再传给训练程序\n"
         ),
     }
@@ -116,12 +123,26 @@ pub fn nothing(language: Language) -> String {
     tr!(language, "The job already uses the recommended strategy.", "任务已经使用推荐方案。")
 }
 
+/// That a job of the recommended strategy needs other memory than it, for keys of its own.
+pub(super) fn kept(keys: &[String], language: Language) -> String {
+    let keys: Vec<String> = keys.iter().map(|key| format!("`{}`", escaped(key))).collect();
+    tr!(
+        language,
+        "Its config also sets {} in zero_optimization: the prediction for the job as written includes these keys, the recommended strategy does not.\n",
+        "它的配置还在 zero_optimization 中设置了 {}：对任务现有设置的预测包含这些键，推荐方案的预测不包含。\n",
+        match language {
+            Language::English => keys.join(", "),
+            Language::Chinese => keys.join("、"),
+        }
+    )
+}
+
 /// That only a job can be changed.
 pub fn no_job(name: &str, language: Language) -> String {
     let name = escaped(name);
     tr!(
         language,
-        "error: --diff compares with the files of a job, and {name} is a model\n  help: pass a launch script, a training script, the YAML of a framework or a DeepSpeed config",
-        "错误：--diff 要与训练任务的文件比较，而 {name} 是模型\n  建议：请给出启动脚本、训练脚本、训练框架的 YAML 或 DeepSpeed 配置"
+        "error: --diff needs the files of a job, but {name} is a model\n  help: pass a launch script, a training script, a framework's YAML file or a DeepSpeed config",
+        "错误：--diff 需要训练任务的文件，而 {name} 是模型\n  建议：请给出启动脚本、训练脚本、训练框架的 YAML 或 DeepSpeed 配置"
     )
 }

@@ -6,7 +6,7 @@ use zeropilot_text::{Language, tr};
 use crate::memory::{fit_of, headline};
 use crate::simulate::human::duration;
 
-/// "As written: ZeRO-2, bf16, …: 61.0 GiB, fits; 3.2 s per step."
+/// "The job as written: ZeRO-2, bf16, …: 61.0 GiB, fits; 3.2 s per step."
 pub(super) fn words(current: &AsWritten, language: Language) -> String {
     let question = current.job.question();
     let answer = &current.answer;
@@ -17,13 +17,13 @@ pub(super) fn words(current: &AsWritten, language: Language) -> String {
     match fit_of(answer, current.job.cluster()).map(|fit| fit.words(language)) {
         Some(fit) => tr!(
             language,
-            "\nAs written: {head}, micro-batch size {micro}: {memory} on each GPU, {fit}; {step} per step.\n",
-            "\n按现有写法：{head}，micro batch {micro}：每卡 {memory}，{fit}；每步 {step}。\n"
+            "\nThe job as written: {head}, micro-batch size {micro}: {memory} on each GPU, {fit}; {step} per step.\n",
+            "\n任务现有的设置：{head}，micro batch {micro}：每卡 {memory}，{fit}；每步 {step}。\n"
         ),
         None => tr!(
             language,
-            "\nAs written: {head}, micro-batch size {micro}: {memory} on each GPU; {step} per step.\n",
-            "\n按现有写法：{head}，micro batch {micro}：每卡 {memory}；每步 {step}。\n"
+            "\nThe job as written: {head}, micro-batch size {micro}: {memory} on each GPU; {step} per step.\n",
+            "\n任务现有的设置：{head}，micro batch {micro}：每卡 {memory}；每步 {step}。\n"
         ),
     }
 }

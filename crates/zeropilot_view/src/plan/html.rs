@@ -32,14 +32,14 @@ pub fn html(report: &PlanReport<'_>, language: Language) -> String {
     html.table(
         words(
             "Not guaranteed to fit, even with the smallest settings:",
-            "缩到最小也不能保证放得下：",
+            "即使用最小设置，也不能保证放得下：",
         ),
         &rejected,
     );
     html.table(
         words(
-            "If the run still runs out of memory, try in this order:",
-            "如果仍然显存不足，依次尝试：",
+            "If the run still runs out of GPU memory, try these fallbacks in order:",
+            "如果仍然显存不足，依次尝试以下降级方案：",
         ),
         &table(&report.plan.fallbacks),
     );

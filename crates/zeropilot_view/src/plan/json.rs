@@ -120,6 +120,7 @@ struct RejectedStrategy {
     verdict: Fit,
     fullest: &'static str,
     other_models: u64,
+    rollout_engine: u64,
 }
 
 /// Cost of the whole training: GPU hours, and money if a price was given.
@@ -261,6 +262,7 @@ impl From<&Rejected> for RejectedStrategy {
             },
             fullest: phase::name(rejected.fullest),
             other_models: rejected.other_models.0,
+            rollout_engine: rejected.rollout.0,
         }
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn head(report: &PlanReport<'_>, language: Language) -> String {
     let limit = limit(reach.bound, language);
     tr!(
         language,
-        "Longest sequence that fits even at its upper bound: {sure} tokens; up to {expected} are expected to fit{limit}\n",
+        "Longest sequence that fits even at the upper bound of the prediction: {sure} tokens; up to {expected} are expected to fit{limit}\n",
         "按上界也放得下的最长序列：{sure} 个 token；按预期值可到 {expected} 个{limit}\n"
     )
 }
@@ -25,7 +25,7 @@ fn limit(bound: Bound, language: Language) -> &'static str {
     match bound {
         Bound::Memory => Text::new("", ""),
         Bound::Kernels => Text::new(
-            ". Longer sequences exceed the 32-bit offsets of fused kernels (2^31 elements on a GPU), not memory",
+            ". Longer sequences exceed the 32-bit offsets of fused kernels (2^31 elements on a GPU), not the GPU memory",
             "。再长时超出的是融合 kernel 的 32 位偏移（每卡 2^31 个元素），不是显存",
         ),
         Bound::Asked => Text::new(

@@ -29,8 +29,8 @@ pub(super) fn of_choice(report: &PlanReport<'_>, choice: &Fitting, language: Lan
 /// Why an offer is chosen; how much is the same is [`zeropilot_plan::NEGLIGIBLE`].
 pub(super) fn why(language: Language) -> &'static str {
     Text::new(
-        "uses the most GPUs with a GPU time per sequence within 5% of the minimum",
-        "预测每条序列花的 GPU 时间最少（相差 5% 以内视为相同，取卡数多的）",
+        "has the lowest predicted GPU time per sequence (within 5%, zeropilot prefers more GPUs)",
+        "预测每条序列所用的 GPU 时间最少（相差 5% 以内视为相同，取卡数多的方案）",
     )
     .get(language)
 }

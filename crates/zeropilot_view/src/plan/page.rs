@@ -82,7 +82,7 @@ pub fn words(report: &PlanReport<'_>, language: Language) -> PlanWords {
             strategy: way_words(choice.way, language),
             lines: lines(&(choice_words(report, choice, language) + &notes)).split_off(1),
             config: format!("{:#}\n", Value::Object(choice.recipe.config())),
-            by_hand: lines(&by_hand(choice, language)),
+            by_hand: lines(&by_hand(choice, None, language)),
         }),
         nothing: choice.is_none().then(|| NothingWords {
             headline: lines(&nothing_words(report, language)),

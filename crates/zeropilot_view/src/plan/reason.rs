@@ -16,10 +16,10 @@ pub(super) fn why(report: &PlanReport<'_>, language: Language) -> &'static str {
     let is_timed = plan.fitting.first().is_some_and(|choice| choice.time.is_some());
     let reason = match (is_alone, is_timed) {
         (true, _) if !plan.held.is_nothing() => Text::new(
-            "no other strategy with the options you set does",
+            "no other strategy with the options that you set fits",
             "在指定的选项下，别的方案都放不下",
         ),
-        (true, _) => Text::new("no other strategy does", "别的方案都放不下"),
+        (true, _) => Text::new("no other strategy fits", "别的方案都放不下"),
         (false, true) if is_fastest(plan) => {
             Text::new("has the lowest predicted time per sequence", "预测每条序列耗时最短")
         }

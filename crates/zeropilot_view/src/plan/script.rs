@@ -1,5 +1,6 @@
 //! What a training script must do so that long sequences fit, as words and as code.
 
+use zeropilot_job::Origin;
 use zeropilot_plan::{Fitting, Target};
 use zeropilot_step::shape::{Checkpoints, LongContext, MlpTiles};
 use zeropilot_text::{Language, Text, tr};
@@ -7,15 +8,21 @@ use zeropilot_text::{Language, Text, tr};
 use super::PlanReport;
 use crate::strategy;
 
-/// ", sequences over 8 GPUs, checkpoints on host, tiled MLP".
+/// ", each sequence divided among 8 GPUs, activation checkpoints in host memory, tiled MLP".
 pub(super) fn long_context(long: LongContext, language: Language) -> String {
     let LongContext { sequence_ranks, checkpoints, mlp_tiles } = long;
     let shared = match sequence_ranks {
         0 | 1 => String::new(),
-        ranks => tr!(language, ", each sequence over {ranks} GPUs", "，每条序列分到 {ranks} 张卡"),
+        ranks => tr!(
+            language,
+            ", each sequence divided among {ranks} GPUs",
+            "，每条序列切分到 {ranks} 张卡上"
+        ),
     };
     let on_host = match checkpoints {
-        Checkpoints::OnHost => Text::new(", checkpoints on host", "，检查点放主机内存"),
+        Checkpoints::OnHost => {
+            Text::new(", activation checkpoints in host memory", "，梯度检查点放在主机内存")
+        }
         _ => Text::new("", ""),
     };
     let tiled = match mlp_tiles {
@@ -55,7 +62,7 @@ pub(super) fn code(report: &PlanReport<'_>, choice: &Fitting, language: Language
     let long = choice.way.work.long_context;
     let target = choice.recipe.target;
     let ranks = long.sequence_ranks;
-    let shares = ranks > 1 && target != Target::Swift;
+    let shares = ranks > 1 && target != Target::Swift && !divides_already(report, ranks);
     let is_tiled = long.mlp_tiles != MlpTiles::Whole;
     let is_on_host = long.checkpoints == Checkpoints::OnHost;
     let shared = || {
@@ -67,7 +74,8 @@ pub(super) fn code(report: &PlanReport<'_>, choice: &Fitting, language: Language
     };
     let tiled =
         Text::new("compute MLPs in tiles (example for Llama)", "分块计算 MLP（以 Llama 为例）");
-    let on_host = Text::new("keep checkpoints in host memory", "把检查点放到主机内存");
+    let on_host =
+        Text::new("keep activation checkpoints in host memory", "把梯度检查点放到主机内存");
     let changes: Vec<String> = [
         shares.then(shared),
         is_tiled.then(|| tiled.get(language).to_owned()),
@@ -95,6 +103,15 @@ pub(super) fn code(report: &PlanReport<'_>, choice: &Fitting, language: Language
     add(is_on_host, CHECKPOINTS_ON_HOST);
     add(has_loop, SHARED_STEP);
     text
+}
+
+/// Whether the files of the job already divide each sequence among so many GPUs.
+fn divides_already(report: &PlanReport<'_>, ranks: u64) -> bool {
+    report.provenance.statements.iter().any(|one| {
+        one.name == "sequence_parallel"
+            && matches!(one.origin, Origin::File { .. })
+            && one.value == ranks
+    })
 }
 
 /// How a script says that ranks share sequences.

@@ -22,6 +22,11 @@ impl Remedy {
     fn new(words: String, option: &'static str, value: impl ToString) -> Self {
         Self { words, option: Some(option), value: Some(value.to_string()) }
     }
+
+    /// One that more than an option brings about.
+    fn without_option(words: String) -> Self {
+        Self { words, option: None, value: None }
+    }
 }
 
 /// Which memory is short and what would make it fit.
@@ -79,12 +84,12 @@ pub(super) fn limit_words(shortage: &Shortage, language: Language) -> String {
     match shortage.limit {
         Limit::Host => tr!(
             language,
-            "Host memory is the limit, not GPU memory. {way} fits on the GPUs, but its {processes} processes per host need {need} of host memory, and the host has {ram}.",
+            "Host memory is the limit, not GPU memory. {way} fits on the GPUs, but its {processes} processes per node need {need} of host memory, and each node has {ram}.",
             "瓶颈是主机内存，不是显存：“{way}”显存放得下，但每台主机的 {processes} 个 rank 共需 {need}，实际只有 {ram}。"
         ),
         _ => tr!(
             language,
-            "Without offload, GPU memory is the limit; with offload, host memory is. {way} needs {need} of host memory per host, and the host has {ram}.",
+            "Without offload, GPU memory is the limit; with offload, host memory is. {way} needs {need} of host memory per node, and each node has {ram}.",
             "不卸载则显存不够，卸载则主机内存不够：“{way}”每台主机需要 {need} 主机内存，实际只有 {ram}。"
         ),
     }
@@ -97,7 +102,7 @@ pub(super) fn remedies(shortage: &Shortage, language: Language) -> Vec<Remedy> {
         let (gib, way) = (need.0.div_ceil(Bytes::GIB.0), way_words(way, language));
         let words = tr!(
             language,
-            "{gib} GiB of host memory per machine (--host-ram {gib}GiB): {way}",
+            "{gib} GiB of host memory per node (--host-ram {gib}GiB): {way}",
             "每台机器的主机内存加到 {gib} GiB（--host-ram {gib}GiB）：{way}"
         );
         remedies.push(Remedy::new(words, "--host-ram", format!("{gib}GiB")));
@@ -109,7 +114,16 @@ pub(super) fn remedies(shortage: &Shortage, language: Language) -> Vec<Remedy> {
             "a local NVMe disk (--nvme-path DIR): {way}",
             "本地 NVMe 盘（--nvme-path 目录）：{way}"
         );
-        remedies.push(Remedy { words, option: None, value: None });
+        remedies.push(Remedy::without_option(words));
+    }
+    if let Some(way) = shortage.fused {
+        let way = way_words(way, language);
+        let words = tr!(
+            language,
+            "a fused loss, which never holds all logits (--fused-loss; Liger kernel or cut cross-entropy in the trainer): {way}",
+            "融合 loss，不必存下全部 logits（--fused-loss；在训练框架里启用 Liger kernel 或 cut cross-entropy）：{way}"
+        );
+        remedies.push(Remedy::without_option(words));
     }
     if let Some((held, way)) = shortage.released {
         let (options, way) = (held_options(held).join(", "), way_words(way, language));
@@ -118,7 +132,7 @@ pub(super) fn remedies(shortage: &Shortage, language: Language) -> Vec<Remedy> {
             "the strategy that zeropilot chooses without {options}: {way}",
             "不指定 {options}，由 zeropilot 选择：{way}"
         );
-        remedies.push(Remedy { words, option: None, value: None });
+        remedies.push(Remedy::without_option(words));
     }
     if let Some(MoreGpus { count, way }) = shortage.gpus {
         let way = way_words(way, language);

@@ -160,7 +160,7 @@ pub(super) fn reason(reason: &HangReason, language: Language) -> String {
         HangReason::LeftLoop { place, skip: Some(skip) } => tr!(
             language,
             "some ranks have left the loop at {place} while the others still train in it. Either these ranks had fewer batches, or the `continue` at {skip} skipped a step. Give every rank the same number of steps",
-            "部分 rank 已离开 {place} 的循环，其他 rank 还在其中训练：要么 batch 更少，要么 {skip} 的 `continue` 跳过了一步。让每个 rank 的步数相同"
+            "部分 rank 已离开 {place} 的循环，其他 rank 还在其中训练：要么这些 rank 的 batch 更少，要么 {skip} 的 `continue` 跳过了一步。让每个 rank 的步数相同"
         ),
         HangReason::OtherPath { skip: Some(skip), rule } => {
             let rule = rule_words(rule.as_deref(), language);
@@ -186,8 +186,8 @@ pub(super) fn reason(reason: &HangReason, language: Language) -> String {
         HangReason::Elsewhere => {
             tr!(
                 language,
-                "the other ranks wait for ranks that never arrive",
-                "其他 rank 在等没有到达的 rank"
+                "some ranks wait in a collective that the other ranks have not reached",
+                "部分 rank 在集合通信中等待，其他 rank 没有执行到这次通信"
             )
         }
         HangReason::NotCalled { group, call, operation } => tr!(

@@ -53,7 +53,11 @@ impl NodeLook {
             Some(cause) => cause_words(cause, language),
             None if self.is_running => tr!(language, "running", "运行中"),
             None => {
-                tr!(language, "lost: its supervisor is no longer running", "已丢失：监督进程已退出")
+                tr!(
+                    language,
+                    "lost: the supervising process is no longer running",
+                    "已丢失：监督进程已退出"
+                )
             }
         }
     }

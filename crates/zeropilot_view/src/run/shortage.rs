@@ -34,11 +34,11 @@ fn reason(larger: &str) -> Option<Text> {
             "模型状态（权重、梯度和优化器状态）由配置决定，超出预测的是激活值：序列比预测的更长或更多（用 --seq-len 指定实际长度）",
         ),
         "temporaries" => Text::new(
-            "weights, gradients and optimizer states follow from the config, so the temporary copies of the optimizer step or of saving were larger than predicted",
+            "weights, gradients and optimizer states follow from the config, so the temporary copies in the optimizer step or while saving were larger than predicted",
             "模型状态（权重、梯度和优化器状态）由配置决定，超出预测的是更新或保存时的临时副本",
         ),
         "loading" => Text::new(
-            "the states that DeepSpeed keeps follow from the config, so the excess comes from loading. Every rank builds the full model before DeepSpeed partitions it, or reads the weights in fp32",
+            "model states follow from the config, so the excess comes from loading. Every rank builds the full model before DeepSpeed partitions it, or reads the weights in fp32",
             "DeepSpeed 常驻的模型状态由配置决定，超出预测的是加载过程：每个 rank 都先完整构建了模型再切分，或者按 fp32 读入了权重",
         ),
         _ => return None,
@@ -92,7 +92,7 @@ pub(super) fn room(
             "错误：放不下：仅模型状态就需要{where_} {least}，而可用的只有 {left}\n  建议：用 `zeropilot plan --model … --gpus …` 找到放得下的方案；--no-preflight 可强行启动"
         ));
     }
-    (expected > left).then(|| tr!(language, "warning: the run may not fit: it is expected to need {expected} {where_}, but only {left} is free\n  help: add --fallback; zeropilot then continues with a config that needs less memory", "警告：可能放不下：预计需要{where_} {expected}，而可用的只有 {left}\n  建议：加 --fallback，不够时 zeropilot 会换用占用更少的配置继续"))
+    (expected > left).then(|| tr!(language, "warning: the run may not fit: it is expected to need {expected} {where_}, but only {left} is free\n  help: with --fallback, zeropilot continues with a config that needs less if GPU memory or host memory runs out", "警告：可能放不下：预计需要{where_} {expected}，而可用的只有 {left}\n  建议：使用 --fallback 时，显存或主机内存不足后 zeropilot 会换用占用更少的配置继续"))
 }
 
 #[cfg(test)]

@@ -35,7 +35,8 @@ pub struct StatusLine {
 
 /// The line.
 pub fn status(line: &StatusLine, language: Language) -> String {
-    let mut parts = vec![clock(line.seconds)];
+    let time = clock(line.seconds);
+    let mut parts = vec![tr!(language, "running {time}", "已运行 {time}")];
     let words = |en: &'static str, zh: &'static str| Text::new(en, zh).get(language);
     if let Some(step) = line.step {
         let total = line.total_steps.map_or(String::new(), |total| format!("/{total}"));
@@ -64,7 +65,7 @@ fn memory(line: &StatusLine, largest: u64, language: Language) -> String {
         ),
         true => tr!(
             language,
-            "{ranks} ranks, GPU up to {bytes}{predicted}",
+            "{ranks} ranks, GPU memory up to {bytes}{predicted}",
             "{ranks} 个 rank，显存最大 {bytes}{predicted}"
         ),
     }
@@ -83,9 +84,9 @@ mod tests {
     #[test]
     fn a_status_says_only_what_is_known() {
         let line = StatusLine { seconds: 3723, ..StatusLine::default() };
-        assert_eq!(status(&line, Language::English), "1:02:03");
+        assert_eq!(status(&line, Language::English), "running 1:02:03");
         let line = StatusLine { step: Some(3), loss: Some(0.5), seconds: 5, ..line };
-        assert_eq!(status(&line, Language::Chinese), "0:05 · 步 3 · loss 0.5000");
+        assert_eq!(status(&line, Language::Chinese), "已运行 0:05 · 步 3 · loss 0.5000");
     }
 
     #[test]
@@ -104,7 +105,7 @@ mod tests {
             seconds: 6,
         };
         // 88 steps at 2 in a second.
-        let expected = "0:06 · step 12/100 · loss 2.2500 · 2.00 steps/s · <=16,384 tokens/s · 2 ranks, RSS up to 3.00 GiB / 4.00 GiB · 0:44 left";
+        let expected = "running 0:06 · step 12/100 · loss 2.2500 · 2.00 steps/s · <=16,384 tokens/s · 2 ranks, RSS up to 3.00 GiB / 4.00 GiB · 0:44 left";
         assert_eq!(status(&line, Language::English), expected);
     }
 }

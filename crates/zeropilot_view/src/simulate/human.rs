@@ -211,7 +211,7 @@ fn shares(report: &SimulateReport<'_>, language: Language) -> String {
     let widest = rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     let mut text = tr!(
         language,
-        "Time of a step; in all rows except kernels, the kernels wait:\n",
+        "Time of a step (all rows except kernels are waiting time):\n",
         "每步的时间构成（除计算外都是等待时间）：\n"
     );
     for (name, value) in rows {

@@ -3,6 +3,7 @@
 pub(crate) mod human;
 pub(crate) mod json;
 mod scale;
+mod streams;
 mod svg;
 mod timeline;
 mod trace;
@@ -22,6 +23,7 @@ pub(crate) use human::seconds;
 pub use human::{bill, human, sent, share_words, verdict};
 pub use json::{Communication, communication, json};
 pub use scale::scale;
+pub use streams::streams;
 pub use svg::svg;
 pub use timeline::timeline;
 pub use trace::trace;

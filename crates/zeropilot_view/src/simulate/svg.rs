@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
-use zeropilot_step::time::{Span, Stream, What};
+use unicode_width::UnicodeWidthStr;
+use zeropilot_step::time::Span;
 use zeropilot_text::Language;
 
 use super::SimulateReport;
 use super::human::seconds;
+use super::streams::{Sort, end, lanes, sorts};
 use super::words::{stream as stream_words, what};
 use crate::html::text as xml;
 use crate::memory::headline;
@@ -17,27 +19,11 @@ const RIGHT: f64 = 30.0;
 const TOP: f64 = 60.0;
 const LANE: f64 = 40.0;
 
-/// Okabe and Ito's colours, which people with any colour vision can tell apart.
-fn colour(what: What) -> &'static str {
-    match what {
-        What::Forward(_) => "#0072b2",
-        What::Backward(_) => "#56b4e9",
-        What::Update => "#cc79a7",
-        What::Call(_) => "#e69f00",
-        What::Copy(_) => "#009e73",
-        What::Disk => "#7a5195",
-        What::Wait(_) => "#dddddd",
-    }
-}
-
 /// The picture.
 pub fn svg(report: &SimulateReport<'_>, spans: &[Span], language: Language) -> String {
-    let end = spans.iter().map(|span| span.end).fold(f64::MIN_POSITIVE, f64::max);
-    let lanes: Vec<Stream> = Stream::ALL
-        .into_iter()
-        .filter(|stream| spans.iter().any(|span| span.stream == *stream))
-        .collect();
-    let height = TOP + LANE * lanes.len() as f64 + 50.0;
+    let end = end(spans);
+    let lanes = lanes(spans, 2.0 * (WIDTH - LEFT - RIGHT));
+    let height = TOP + LANE * lanes.len() as f64 + 74.0;
     let title = xml(&headline(report.name, &report.question, language));
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
@@ -46,48 +32,51 @@ pub fn svg(report: &SimulateReport<'_>, spans: &[Span], language: Language) -> S
          <text x=\"20\" y=\"30\" font-size=\"15\" font-weight=\"600\">{title}</text>\n"
     );
     let x = |moment: f64| LEFT + (WIDTH - LEFT - RIGHT) * moment / end;
-    for (lane, stream) in lanes.iter().enumerate() {
-        let y = TOP + LANE * lane as f64;
+    for (place, lane) in lanes.iter().enumerate() {
+        let y = TOP + LANE * place as f64;
         let _ = writeln!(
             svg,
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
             LEFT - 10.0,
             y + 20.0,
-            stream_words(*stream).get(language)
+            stream_words(lane.stream).get(language)
         );
-        for block in blocks(spans, *stream, end) {
+        for block in &lane.blocks {
             let (left, right) = (x(block.begin), x(block.end));
             let _ = writeln!(
                 svg,
                 "<rect x=\"{left:.2}\" y=\"{y:.1}\" width=\"{:.2}\" height=\"{:.1}\" fill=\"{}\"><title>{} {}</title></rect>",
                 (right - left).max(0.3),
                 LANE - 10.0,
-                colour(block.what),
+                Sort::of(block.what).colour(),
                 xml(&what(|_| None, block.what, language)),
                 seconds(block.end - block.begin)
             );
         }
     }
-    axis(&mut svg, end, TOP + LANE * lanes.len() as f64, x);
+    let below = TOP + LANE * lanes.len() as f64;
+    axis(&mut svg, end, below, x);
+    legend(&mut svg, spans, below + 44.0, language);
     svg.push_str("</svg>\n");
     svg
 }
 
-/// Spans of a stream; what is thinner than a line and looks alike is one block.
-fn blocks(spans: &[Span], stream: Stream, end: f64) -> Vec<Span> {
-    let thin = end / (WIDTH - LEFT - RIGHT) / 2.0;
-    let mut blocks: Vec<Span> = Vec::new();
-    for span in spans.iter().filter(|span| span.stream == stream) {
-        match blocks.last_mut() {
-            Some(last)
-                if colour(last.what) == colour(span.what) && span.begin - last.end < thin =>
-            {
-                last.end = span.end;
-            }
-            _ => blocks.push(*span),
-        }
+/// What the colours stand for, as far as they are there.
+fn legend(svg: &mut String, spans: &[Span], y: f64, language: Language) {
+    let mut x = LEFT;
+    for sort in sorts(spans) {
+        let words = sort.words(language);
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"12\" height=\"12\" fill=\"{}\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\">{words}</text>",
+            sort.colour(),
+            x + 18.0,
+            y + 11.0
+        );
+        // A letter of Chinese is twice as wide as a Latin one.
+        x += 44.0 + 7.0 * words.width() as f64;
     }
-    blocks
 }
 
 fn axis(svg: &mut String, end: f64, y: f64, x: impl Fn(f64) -> f64) {

@@ -76,12 +76,12 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
         ),
         Cause::Gather => Text::new(
             "raise the micro-batch size, or use a lower stage if it fits",
-            "增大 micro batch；显存放得下的话改用更低的 stage",
+            "增大 micro batch；如果显存放得下，改用更低的 stage",
         ),
         Cause::Reduction if zero.stage == Stage::Two && report.program.accumulation > 1 => {
             Text::new(
                 "use ZeRO-1 if it fits: it reduces gradients once per step, while ZeRO-2 reduces them in every micro-step",
-                "显存放得下的话改用 ZeRO-1：它每步只规约一次，ZeRO-2 每个 micro step 都要规约",
+                "如果显存放得下，改用 ZeRO-1：它每步只规约一次，ZeRO-2 每个 micro step 都要规约",
             )
         }
         Cause::Reduction if !zero.overlap_comm && zero.stage != Stage::Zero => Text::new(
@@ -94,7 +94,7 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
         ),
         Cause::Exchange if report.program.manners.tensor_ranks > 1 => Text::new(
             "lower autotp_size if the model still fits, or use ZeRO-3 instead, which does not communicate inside layers",
-            "显存放得下的话减小 autotp_size，或改用 ZeRO-3，它在层内不通信",
+            "如果显存放得下，减小 autotp_size；也可以改用 ZeRO-3，它在层内不通信",
         ),
         Cause::Exchange if has_nodes => Text::new(
             "divide sequences within a node only (set --sequence-parallel to at most the GPUs per node)",
@@ -102,7 +102,7 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
         ),
         Cause::Exchange => Text::new(
             "divide each sequence among fewer GPUs if it still fits (--sequence-parallel)",
-            "显存放得下的话减小 --sequence-parallel",
+            "如果显存放得下，减小 --sequence-parallel，让每条序列分到更少的卡上",
         ),
         Cause::Weights | Cause::SmallCalls => {
             Text::new("raise the gradient accumulation steps", "增大梯度累积步数")
@@ -116,7 +116,7 @@ pub(super) fn advice(report: &SimulateReport<'_>, longest: Cause) -> Text {
             "增大梯度累积步数，启动时加 --bind_cores_to_rank；显存放得下就不要卸载优化器",
         ),
         Cause::Disk => Text::new(
-            "raise the gradient accumulation steps, or keep the states in host memory if they fit",
+            "raise the gradient accumulation steps, or keep the offloaded states in host memory if they fit",
             "增大梯度累积步数；主机内存放得下时，不要卸载到 NVMe，改为卸载到主机内存",
         ),
         Cause::Host => Text::new(
@@ -151,7 +151,7 @@ pub fn bad_network(text: &str, error: &NetworkError, language: Language) -> Stri
     };
     tr!(
         language,
-        "error: --network {text}: {why}\n  help: give the number and type of network ports per node: 8xNDR, 4xHDR, 1x100GbE",
+        "error: --network {text}: {why}\n  help: set the number and type of network ports per node: 8xNDR, 4xHDR, 1x100GbE",
         "错误：--network {text}：{why}\n  建议：写节点之间的链路，即端口数和类型，例如 8xNDR、4xHDR、1x100GbE"
     )
 }

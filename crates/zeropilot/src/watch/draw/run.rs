@@ -7,10 +7,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use zeropilot_units::Bytes;
 use zeropilot_view::escaped;
-use zeropilot_view::run::clock;
 use zeropilot_view::run::watch::{
     History, Look, Mood, RankState, alerts, bar, job_lines, machine, sparkline, words,
 };
+use zeropilot_view::run::{clock, loss_words};
 
 use super::machine::host_line;
 use super::{Brush, ends, window};
@@ -124,7 +124,7 @@ fn number_lines(look: &Look, brush: Brush, width: u16) -> Vec<Line<'static>> {
         if points.len() > 1 { sparkline(&points, floor, brush.glyphs) } else { String::new() }
     };
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-    let loss = or_dash(digest.losses.last().map(|loss| format!("{loss:.4}")));
+    let loss = or_dash(digest.loss.map(loss_words));
     let rate = or_dash(digest.rates.last().map(|rate| words::rate(rate, language)));
     let mut lines = vec![
         row(brush.words("step", "步数"), step, step_chart.unwrap_or_default(), Color::Green),

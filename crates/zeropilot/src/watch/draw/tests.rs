@@ -70,7 +70,8 @@ fn run(ranks: u32) -> Look {
     };
     let host = Some(HostMemory { total: 64 * GIB, available: 16 * GIB });
     let digest = Digest::of(&events.collect::<Vec<_>>());
-    Look { info, verdict: None, is_running: true, now: 1092.0, digest, host, job: None }
+    let (verdict, checkpoint, job) = (None, None, None);
+    Look { info, verdict, is_running: true, now: 1092.0, digest, host, checkpoint, job }
 }
 
 fn gpu(index: u32, used: u64, rank: Option<u32>) -> GpuUse {

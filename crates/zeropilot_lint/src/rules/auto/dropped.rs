@@ -38,8 +38,8 @@ static WORDING: Wording = Wording {
         "`\"auto\"` 由 HF Trainer 或 accelerate 填写。直接使用 DeepSpeed 时，这个配置段里值为 `\"auto\"` 的键会被删掉，没有任何提示。",
     ),
     help: Text::new(
-        "set `{path}` to a value; or, if the HF Trainer or accelerate reads this file, check the file for that framework",
-        "把 `{path}` 写成想要的值；如果这个文件其实由 HF Trainer 或 accelerate 读取，请按对应的训练框架检查",
+        "set `{path}` to a value; or, if the HF Trainer or accelerate reads this file, name that framework with `--front-end`",
+        "把 `{path}` 写成想要的值；如果这个文件其实由 HF Trainer 或 accelerate 读取，请用 `--front-end` 指明训练框架",
     ),
 };
 

@@ -43,12 +43,12 @@ static WORDING: Wording = Wording {
         "无法填写 {keys}：模型的 config 里没有 hidden size",
     ),
     why: Text::new(
-        "The framework computes these sizes from `hidden_size` and raises a `ValueError` if the model's config has none.",
-        "训练框架根据 `hidden_size` 计算这些大小；模型的 config 里没有它时会抛 `ValueError`。",
+        "The framework computes {keys} from `hidden_size` and raises a `ValueError` if the model's config does not have this field.",
+        "训练框架根据 `hidden_size` 计算 {keys}；模型的 config 里没有 `hidden_size` 时会抛 `ValueError`。",
     ),
     help: Text::new(
-        "write numbers, in elements, not bytes: for hidden size h, usually h² for `reduce_bucket_size`, 0.9·h² for `stage3_prefetch_bucket_size` and 10·h for `stage3_param_persistence_threshold`",
-        "写成具体数值（单位是元素个数，不是字节）：hidden size 为 h 时，通常 `reduce_bucket_size` 取 h²，`stage3_prefetch_bucket_size` 取 0.9·h²，`stage3_param_persistence_threshold` 取 10·h",
+        "set {keys} in elements, not bytes. For hidden size h, common values are h² for `reduce_bucket_size`, 0.9·h² for `stage3_prefetch_bucket_size` and 10·h for `stage3_param_persistence_threshold`",
+        "把 {keys} 写成具体数值（单位是元素个数，不是字节）：hidden size 为 h 时，通常 `reduce_bucket_size` 取 h²，`stage3_prefetch_bucket_size` 取 0.9·h²，`stage3_param_persistence_threshold` 取 10·h",
     ),
 };
 

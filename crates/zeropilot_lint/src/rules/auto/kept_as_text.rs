@@ -36,7 +36,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed does not replace `\"auto\"` with a default here. A switch counts as on; a numeric key fails when DeepSpeed uses its value.",
-        "DeepSpeed 在这里不会把 `\"auto\"` 换成默认值：开关会被当成开启，数值在用到时才报错。",
+        "DeepSpeed 在这里不会把 `\"auto\"` 换成默认值：开关类的键会被当成开启，数值类的键在用到时才报错。",
     ),
     help: Text::new(
         "set `{path}` to a value, or remove the key to get the default",

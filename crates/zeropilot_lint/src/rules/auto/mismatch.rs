@@ -47,12 +47,12 @@ static WORDING: Wording = Wording {
         "`{path}` 是 {written}，但训练参数 `{argument}` 是 {expected}",
     ),
     why: Text::new(
-        "The HF Trainer compares the two when training starts and raises a `ValueError` if they differ.",
-        "HF Trainer 在训练开始时比较两者，不一致就抛 `ValueError`。",
+        "The HF Trainer compares the config with the training arguments when training starts and raises a `ValueError` if they differ.",
+        "HF Trainer 在训练开始时比较配置和训练参数，不一致就抛 `ValueError`。",
     ),
     help: Text::new(
-        "write `\"auto\"` in the config to use the argument's value, or make the two equal",
-        "在配置里写 `\"auto\"` 以使用训练参数的值，或者把两边改成一致",
+        "write `\"auto\"` in the config to use the argument's value, or write the same value in both places",
+        "在配置里写 `\"auto\"` 以使用训练参数的值，或者把两处改成相同的值",
     ),
 };
 

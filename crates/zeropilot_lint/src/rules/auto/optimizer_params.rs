@@ -30,11 +30,11 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`{path}` is `\"auto\"`, and DeepSpeed does not replace it",
-        "`{path}` 写的是 `\"auto\"`，不会被替换",
+        "`{path}` 写的是 `\"auto\"`，DeepSpeed 不会替换它",
     ),
     why: Text::new(
-        "DeepSpeed passes these parameters to the constructor unchanged. The config loads, but `deepspeed.initialize` fails.",
-        "DeepSpeed 把这些参数原样传给构造函数。配置能加载，但 `deepspeed.initialize` 会报错。",
+        "DeepSpeed passes optimizer and scheduler parameters to the constructor unchanged. The config loads, but `deepspeed.initialize` fails.",
+        "DeepSpeed 把优化器和调度器的参数原样传给构造函数。配置能加载，但 `deepspeed.initialize` 会报错。",
     ),
     help: Text::new("set `{path}` to a number", "把 `{path}` 写成具体数值"),
 };

@@ -37,15 +37,15 @@ static REFUSED: Wording = Wording {
         "`\"auto\"` 是 HF Trainer 和 accelerate 的占位符，由它们按训练参数替换。这个文件不由它们读取，DeepSpeed 遇到这个字符串就会报错。",
     ),
     help: Text::new(
-        "set `{key}` to a number; or, if the HF Trainer or accelerate reads this file, check the file for that framework",
-        "把 `{key}` 写成具体数值；如果这个文件其实由 HF Trainer 或 accelerate 读取，请按对应的训练框架检查",
+        "set `{key}` to a number; or, if the HF Trainer or accelerate reads this file, name that framework with `--front-end`",
+        "把 `{key}` 写成具体数值；如果这个文件其实由 HF Trainer 或 accelerate 读取，请用 `--front-end` 指明训练框架",
     ),
 };
 
 static LATER: Wording = Wording {
     message: Text::new(
         "`{key}` is `\"auto\"`, and DeepSpeed does not replace it",
-        "`{key}` 写的是 `\"auto\"`，不会被替换",
+        "`{key}` 写的是 `\"auto\"`，DeepSpeed 不会替换它",
     ),
     why: Text::new(
         "DeepSpeed keeps the string as the value. The config loads; the run fails when DeepSpeed uses the value, or behaves as if the key were on.",

@@ -36,7 +36,7 @@ static WORDING: Wording = Wording {
         "accelerate 不会填 `{path}` 的 `\"auto\"`",
     ),
     why: Text::new(
-        "The HF Trainer fills in this key. Without the Trainer, accelerate fills in only `lr` and `weight_decay` of the optimizer, and `prepare` raises a `ValueError`.",
+        "The HF Trainer fills in this key. Without the Trainer, accelerate fills in only the optimizer's `lr` and `weight_decay`, and `prepare` raises a `ValueError`.",
         "HF Trainer 会填这个键，但单独使用 accelerate 时只填优化器的 `lr` 和 `weight_decay`；`prepare` 会抛 `ValueError`。",
     ),
     help: Text::new(

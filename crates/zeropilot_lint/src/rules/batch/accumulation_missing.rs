@@ -50,7 +50,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "accelerate accumulates 1 step, not {steps}: the config has no `gradient_accumulation_steps`",
+        "accelerate accumulates 1 micro-batch, not {steps}: the config has no `gradient_accumulation_steps`",
         "accelerate 只累积 1 步，而不是 {steps} 步：配置里没有 `gradient_accumulation_steps`",
     ),
     why: Text::new(
@@ -66,11 +66,11 @@ static WORDING: Wording = Wording {
 /// The Trainer counts micro-steps itself and hands the boundary to DeepSpeed, through accelerate since 1.8.
 static TRAINER: Wording = Wording {
     message: Text::new(
-        "the script accumulates {steps} steps, but the config has no `gradient_accumulation_steps`",
+        "the script accumulates gradients over {steps} steps, but the config has no `gradient_accumulation_steps`",
         "脚本要累积 {steps} 步，但配置里没有 `gradient_accumulation_steps`",
     ),
     why: Text::new(
-        "With accelerate 1.8 or later, the HF Trainer sets the accumulation boundary itself, and training is not affected. With an older accelerate, DeepSpeed updates the weights after every micro-batch.",
+        "With accelerate 1.8 or later, the HF Trainer sets the gradient accumulation boundary itself, and training is not affected. With an older accelerate, DeepSpeed updates the weights after every micro-batch.",
         "使用 accelerate 1.8 及以上版本时，HF Trainer 自己设定累积边界，训练结果不变。使用更旧的 accelerate 时，DeepSpeed 每个 micro batch 都会更新一次参数。",
     ),
     help: WORDING.help,

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "elastic-training",
     group: Group::Batch,
     severity: Severity::Error,
-    summary: Text::new("elastic training rejects these numbers", "弹性训练不接受这些数值"),
+    summary: Text::new("settings that elastic training rejects", "弹性训练不接受的设置"),
     wordings: &[&BATCH_KEYS, &WORLD, &RANGE, &VERSION, &NO_SOLUTION],
     sources: &[],
     examples: &[
@@ -56,12 +56,12 @@ static WORLD: Wording = Wording {
         "弹性训练不能用 {ranks}{possible}",
     ),
     why: Text::new(
-        "The number of ranks must divide the batch size that DeepSpeed computes from this section.",
-        "DeepSpeed 由这个配置段算出 batch 大小，rank 数必须能整除它。",
+        "The number of ranks must divide the batch size that DeepSpeed computes from `elasticity`.",
+        "DeepSpeed 由 `elasticity` 算出 batch 大小，总卡数必须能整除它。",
     ),
     help: Text::new(
         "run with one of the allowed numbers of ranks, or change `micro_batch_sizes` and `max_train_batch_size`",
-        "换成可用的 rank 数，或调整 `micro_batch_sizes` 和 `max_train_batch_size`",
+        "换成可用的总卡数，或调整 `micro_batch_sizes` 和 `max_train_batch_size`",
     ),
 };
 
@@ -94,16 +94,16 @@ static VERSION: Wording = Wording {
 
 static NO_SOLUTION: Wording = Wording {
     message: Text::new(
-        "elastic training finds no batch size that satisfies this section",
-        "弹性训练找不到满足该配置段的 batch 大小",
+        "elastic training finds no batch size that satisfies `elasticity`",
+        "弹性训练找不到满足配置段 `elasticity` 的 batch 大小",
     ),
     why: Text::new(
         "For the allowed numbers of GPUs, no batch size up to `max_train_batch_size` is a multiple of the `micro_batch_sizes`.",
         "在允许的卡数下，不超过 `max_train_batch_size` 的 batch 里没有 `micro_batch_sizes` 的倍数。",
     ),
     help: Text::new(
-        "raise `max_train_batch_size` or use smaller micro-batches",
-        "增大 `max_train_batch_size`，或用更小的 micro batch",
+        "increase `max_train_batch_size`, or use smaller `micro_batch_sizes`",
+        "增大 `max_train_batch_size`，或减小 `micro_batch_sizes`",
     ),
 };
 

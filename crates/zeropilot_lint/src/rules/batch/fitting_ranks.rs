@@ -18,7 +18,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Note,
     summary: Text::new(
         "the batch sizes fit only certain numbers of ranks",
-        "batch 大小只适合某些 rank 数",
+        "batch 大小只适合某些总卡数",
     ),
     wordings: &[&EXACTLY, &SOME],
     sources: &[],
@@ -48,22 +48,22 @@ static EXACTLY: Wording = Wording {
     ),
     why: Text::new(
         "No number of ranks was given, so zeropilot assumed {ranks}. With any other number, DeepSpeed rejects the config.",
-        "没有指定 rank 数，因此 zeropilot 按 {ranks} 个 rank 判断。换成其他 rank 数，DeepSpeed 会报错。",
+        "没有指定总卡数，因此 zeropilot 按 {ranks} 个 rank 判断。换成其他总卡数，DeepSpeed 会报错。",
     ),
     help: Text::new(
         "omit `train_batch_size`, and DeepSpeed derives it for any number of ranks",
-        "去掉 `train_batch_size`，DeepSpeed 会按实际 rank 数推算",
+        "去掉 `train_batch_size`，DeepSpeed 会按实际总卡数推算",
     ),
 };
 
 static SOME: Wording = Wording {
     message: Text::new(
-        "these batch sizes fit only these numbers of ranks: {numbers}",
-        "这组 batch 大小只适合这些 rank 数：{numbers}",
+        "these batch sizes fit only the following numbers of ranks: {numbers}",
+        "这组 batch 大小只适合这些总卡数：{numbers}",
     ),
     why: Text::new(
         "`train_batch_size` {train} counts the samples of all ranks. No number of ranks was given; with any number not listed here, DeepSpeed rejects the config.",
-        "`train_batch_size` {train} 是所有 rank 合计的样本数。没有指定 rank 数；换成这里没有列出的 rank 数，DeepSpeed 会报错。",
+        "`train_batch_size` {train} 是所有 rank 合计的样本数。没有指定总卡数；换成这里没有列出的总卡数，DeepSpeed 会报错。",
     ),
     help: Text::new(
         "to run on more ranks, increase `train_batch_size`, or set `train_micro_batch_size_per_gpu` instead",

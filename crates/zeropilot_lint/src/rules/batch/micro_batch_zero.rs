@@ -40,26 +40,26 @@ pub(crate) static RULE: Rule = Rule {
 
 static MICRO_IS_ZERO: Wording = Wording {
     message: Text::new(
-        "`train_batch_size` {train} is less than {ranks} × {accumulation} accumulation steps = {unit}: the micro-batch size becomes 0",
+        "`train_batch_size` {train} is below {ranks} × {accumulation} gradient accumulation steps = {unit}: micro-batch size is 0",
         "`train_batch_size` {train} 小于 {ranks} × 梯度累积 {accumulation} 步 = {unit}：每张卡的 micro batch 变成 0",
     ),
     why: Text::new(
-        "`train_batch_size` is the global batch size: micro-batch size × accumulation steps × ranks. From {train}, DeepSpeed derives a micro-batch size of {train} // {world} // {accumulation} = 0 and raises an error at startup.",
-        "`train_batch_size` 是全局 batch，即所有 rank 在一次参数更新中用到的样本总数：micro batch × 梯度累积步数 × rank 数。DeepSpeed 由 {train} 算出 micro batch = {train} // {world} // {accumulation} = 0，启动时报错。",
+        "`train_batch_size` is the global batch size: micro-batch size × gradient accumulation steps × ranks. From {train}, DeepSpeed derives a micro-batch size of {train} // {world} // {accumulation} = 0 and raises an error at startup.",
+        "`train_batch_size` 是全局 batch，即所有 rank 在一次参数更新中用到的样本总数：micro batch × 梯度累积步数 × 总卡数。DeepSpeed 由 {train} 算出 micro batch = {train} // {world} // {accumulation} = 0，启动时报错。",
     ),
     help: Text::new(
-        "for {micro} samples per GPU, write {micro} × {accumulation} × {world} = {suggested}{lower}",
-        "若想每卡 {micro} 条，应写 {micro} × {accumulation} × {world} = {suggested}{lower}",
+        "for {micro} samples per GPU, set `train_batch_size` to {micro} × {accumulation} × {world} = {suggested}{lower}",
+        "若想每卡 {micro} 条，应把 `train_batch_size` 设为 {micro} × {accumulation} × {world} = {suggested}{lower}",
     ),
 };
 
 static STEPS_ARE_ZERO: Wording = Wording {
     message: Text::new(
-        "`train_batch_size` {train} is below {micro} per GPU × {ranks} = {unit}: accumulation steps become 0",
+        "`train_batch_size` {train} is below {micro} per GPU × {ranks} = {unit}: gradient accumulation steps become 0",
         "`train_batch_size` {train} 小于每卡 {micro} × {ranks} = {unit}：梯度累积步数变成 0",
     ),
     why: Text::new(
-        "`train_batch_size` is the global batch size and must hold at least one micro-batch per rank. DeepSpeed derives 0 accumulation steps and raises an error at startup.",
+        "`train_batch_size` is the global batch size and must hold at least one micro-batch per rank. Here, DeepSpeed derives 0 gradient accumulation steps and raises an error at startup.",
         "`train_batch_size` 是全局 batch，即所有 rank 在一次参数更新中用到的样本总数，至少要够每个 rank 一个 micro batch。DeepSpeed 算出梯度累积步数为 0，启动时报错。",
     ),
     help: Text::new(
@@ -78,8 +78,8 @@ static SMALLER_THAN_WORLD: Wording = Wording {
         "`train_batch_size` 是全局 batch，即所有 rank 在一次参数更新中用到的样本总数，分到每个 rank 是 {train} // {world} = 0，DeepSpeed 启动时报错。",
     ),
     help: Text::new(
-        "for {train} samples per GPU, write {train} × {world} = {suggested}, or use `train_micro_batch_size_per_gpu`, which works for any number of ranks",
-        "若想每卡 {train} 条，应写 {train} × {world} = {suggested}；或改用与 rank 数无关的 `train_micro_batch_size_per_gpu`",
+        "for {train} samples per GPU, set `train_batch_size` to {train} × {world} = {suggested}, or use `train_micro_batch_size_per_gpu`, which works for any number of ranks",
+        "若想每卡 {train} 条，应把 `train_batch_size` 设为 {train} × {world} = {suggested}；或改用与总卡数无关的 `train_micro_batch_size_per_gpu`",
     ),
 };
 
@@ -143,8 +143,8 @@ fn micro_is_zero(
     let lower = if most > 0 {
         Argument::Nested(
             Text::new(
-                "; if {train} is meant for all ranks together, lower the accumulation steps to a divisor of {most}",
-                "；如果 {train} 确实是所有卡合计，就把梯度累积步数降为 {most} 的约数",
+                "; if {train} is meant for all ranks together, lower `gradient_accumulation_steps` to a divisor of {most}",
+                "；如果 {train} 确实是所有卡合计，就把 `gradient_accumulation_steps` 降为 {most} 的约数",
             ),
             vec![("train", train.into()), ("most", most.into())],
         )

@@ -75,7 +75,7 @@ pub(crate) fn ranks(world: i128, subject: &Subject<'_>) -> Argument {
     let phrase = match (subject.world.source, world) {
         (WorldSource::Assumed, _) => Text::new(
             "{world} rank (assumed, because no number of ranks was given)",
-            "{world} 个 rank（未指定 rank 数，按 1 计）",
+            "{world} 个 rank（未指定总卡数，按 1 计）",
         ),
         (_, 1) => Text::new("{world} rank", "{world} 个 rank"),
         _ => Text::new("{world} ranks", "{world} 个 rank"),

@@ -51,7 +51,7 @@ static BARE: Wording = Wording {
     ),
     help: Text::new(
         "add `train_micro_batch_size_per_gpu` (samples per GPU and forward pass); it works for any number of ranks",
-        "加上 `train_micro_batch_size_per_gpu`（每卡每次前向的样本数），它与 rank 数无关",
+        "加上 `train_micro_batch_size_per_gpu`（每卡每次前向的样本数），它与总卡数无关",
     ),
 };
 

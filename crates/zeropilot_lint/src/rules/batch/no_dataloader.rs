@@ -73,7 +73,7 @@ static WITHOUT_SIZE: Wording = Wording {
     ),
     why: Text::new(
         "accelerate reads the micro-batch size from `batch_size` and raises a `ValueError` if it is `None`. A loader with a batch sampler has no `batch_size`.",
-        "accelerate 要从 `batch_size` 读出 micro batch；它为 `None` 时（例如由 batch sampler 构造的 loader）会抛 `ValueError`。",
+        "accelerate 要从 `batch_size` 读出 micro batch；`batch_size` 为 `None` 时（例如由 batch sampler 构造的 loader）会抛 `ValueError`。",
     ),
     help: Text::new(
         "set `train_micro_batch_size_per_gpu` to a number",

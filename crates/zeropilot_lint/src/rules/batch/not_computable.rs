@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "batch-not-computable",
     group: Group::Batch,
     severity: Severity::Error,
-    summary: Text::new("the computation of the batch sizes fails", "计算 batch 大小时会报错"),
+    summary: Text::new("DeepSpeed cannot compute the batch sizes", "计算 batch 大小时会报错"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[
@@ -27,8 +27,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 由 `{key}` = {value} 算不出 batch 大小",
     ),
     why: Text::new(
-        "DeepSpeed divides by these numbers when it loads the config and fails, for example with a division by zero.",
-        "DeepSpeed 加载配置时会用这些数做除法，因而报错，例如除以 0。",
+        "When DeepSpeed loads the config, it divides by the batch keys and fails, for example with a division by zero.",
+        "DeepSpeed 加载配置时会用 batch 相关的键做除数，因而报错，例如除以 0。",
     ),
     help: Text::new("set `{key}` to an integer of at least 1", "把 `{key}` 设为不小于 1 的整数"),
 };

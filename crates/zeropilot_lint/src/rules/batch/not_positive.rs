@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "batch-number-not-positive",
     group: Group::Batch,
     severity: Severity::Error,
-    summary: Text::new("a batch key is not positive", "batch 相关的键的值不是正数"),
+    summary: Text::new("a batch key is not positive", "batch 相关的键不是正数"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[
@@ -32,7 +32,7 @@ static WORDING: Wording = Wording {
         "`{key}` 必须大于 0，不能是 {value}",
     ),
     why: Text::new(
-        "DeepSpeed checks that the batch sizes and the accumulation steps are greater than zero and raises an error at startup.",
+        "DeepSpeed checks that the batch sizes and the gradient accumulation steps are greater than zero and raises an error at startup.",
         "DeepSpeed 启动时检查各个 batch 大小和梯度累积步数是否大于 0，不满足就报错。",
     ),
     help: Text::new(

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Batch,
     severity: Severity::Error,
     summary: Text::new(
-        "the batch sizes do not multiply to `train_batch_size`",
+        "micro-batch size × gradient accumulation steps × ranks is not `train_batch_size`",
         "micro batch × 梯度累积步数 × 总卡数不等于 `train_batch_size`",
     ),
     wordings: &[&THREE, &REMAINDER, &OTHER],
@@ -50,12 +50,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static THREE: Wording = Wording {
     message: Text::new(
-        "`train_batch_size` is {train}, but {micro} per GPU × {accumulation} accumulation steps × {ranks} = {product}",
+        "`train_batch_size` is {train}, but {micro} per GPU × {accumulation} gradient accumulation steps × {ranks} = {product}",
         "`train_batch_size` 写的是 {train}，但每卡 {micro} × 梯度累积 {accumulation} 步 × {ranks} = {product}",
     ),
     why: Text::new(
-        "`train_batch_size` is the global batch size. Unless it is exactly micro-batch size × accumulation steps × ranks, DeepSpeed raises an error at startup.",
-        "`train_batch_size` 是全局 batch，必须等于 micro batch × 梯度累积步数 × rank 数；只要不相等，DeepSpeed 启动时就报错。",
+        "`train_batch_size` is the global batch size. Unless it is exactly micro-batch size × gradient accumulation steps × ranks, DeepSpeed raises an error at startup.",
+        "`train_batch_size` 是全局 batch，必须等于 micro batch × 梯度累积步数 × 总卡数；只要不相等，DeepSpeed 启动时就报错。",
     ),
     help: Text::new(
         "set `train_batch_size` to {product}, or omit the key: DeepSpeed then computes it for any number of ranks",
@@ -85,7 +85,7 @@ static OTHER: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed requires exactly `train_batch_size` = `train_micro_batch_size_per_gpu` × `gradient_accumulation_steps` × ranks.",
-        "DeepSpeed 要求 `train_batch_size` = `train_micro_batch_size_per_gpu` × `gradient_accumulation_steps` × rank 数，必须严格相等。",
+        "DeepSpeed 要求 `train_batch_size` = `train_micro_batch_size_per_gpu` × `gradient_accumulation_steps` × 总卡数，必须严格相等。",
     ),
     help: Text::new(
         "write `train_micro_batch_size_per_gpu` and `gradient_accumulation_steps` as integers, and omit `train_batch_size`: DeepSpeed then computes it",
@@ -132,7 +132,10 @@ fn remainder(problem: &Problem, whole: Whole, train: i128, subject: &Subject<'_>
         (_, Some(accumulation)) => (
             accumulation * whole.world,
             Argument::Nested(
-                Text::new("{steps} accumulation steps × {ranks}", "梯度累积 {steps} 步 × {ranks}"),
+                Text::new(
+                    "{steps} gradient accumulation steps × {ranks}",
+                    "梯度累积 {steps} 步 × {ranks}",
+                ),
                 vec![("steps", accumulation.into()), ("ranks", ranks)],
             ),
         ),

@@ -43,7 +43,7 @@ static UNQUOTED: Wording = Wording {
         "DeepSpeed 按 Hjson 读取文件，没加引号的词一直到行尾都算字符串；把它与数字比较时抛 `TypeError`。",
     ),
     help: Text::new(
-        "write `{key}` as a number; if this is a template placeholder, fill it in first",
+        "write `{key}` as a number; if the value is a template placeholder, fill it in first",
         "把 `{key}` 写成数字；如果这是模板里的占位符，请先替换",
     ),
 };

@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "`split_batches` with a batch size that is not a multiple of the number of ranks",
-        "`split_batches` 的 batch 不能被 rank 数整除",
+        "`split_batches` 的 batch 不能被总卡数整除",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -46,11 +46,11 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "With `split_batches`, the loader's batch size covers all ranks together. accelerate rejects a batch size that is not a multiple of the number of ranks.",
-        "启用 `split_batches` 后，loader 的 batch 是所有 rank 合计；不是 rank 数的倍数时，accelerate 会报错。",
+        "启用 `split_batches` 后，loader 的 batch 是所有 rank 合计；不是总卡数的倍数时，accelerate 会报错。",
     ),
     help: Text::new(
-        "use a multiple of {world}, or turn `split_batches` off",
-        "改成 {world} 的倍数，或关闭 `split_batches`",
+        "set the dataloader's batch size to a multiple of {world}, or turn `split_batches` off",
+        "把 dataloader 的 batch 改成 {world} 的倍数，或关闭 `split_batches`",
     ),
 };
 

@@ -33,7 +33,7 @@ static WORDING: Wording = Wording {
         "`contiguous_memory_optimization` 需要 `partition_activations`，而后者没有开启",
     ),
     why: Text::new(
-        "DeepSpeed lays out the buffers for partitioned activations. Without them, configuring gradient checkpointing fails, unless the model code passes `partition_activations` itself.",
+        "DeepSpeed lays out the buffers for partitioned activations. Without partitioned activations, configuring gradient checkpointing fails, unless the model code passes `partition_activations` itself.",
         "DeepSpeed 按切分后的激活值分配缓冲区。除非模型代码自己传入 `partition_activations`，否则配置梯度检查点时会报错。",
     ),
     help: Text::new(

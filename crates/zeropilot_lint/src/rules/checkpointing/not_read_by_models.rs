@@ -39,12 +39,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "transformers models do not use {idle} of `activation_checkpointing`",
+        "transformers models do not use {idle} in `activation_checkpointing`",
         "`activation_checkpointing` 里的 {idle} 对 transformers 的模型不生效",
     ),
     why: Text::new(
-        "The section configures DeepSpeed's own gradient checkpointing function, which a model must call. Models in transformers call PyTorch's function instead.",
-        "这个配置段配置的是 DeepSpeed 自带的梯度检查点函数，要由模型代码主动调用；transformers 调用的是 PyTorch 的函数。",
+        "`activation_checkpointing` configures DeepSpeed's own gradient checkpointing function, which a model must call. Models from the transformers library call PyTorch's function instead.",
+        "`activation_checkpointing` 配置的是 DeepSpeed 自带的梯度检查点函数，要由模型代码主动调用；transformers 调用的是 PyTorch 的函数。",
     ),
     help: Text::new(
         "pass `gradient_checkpointing` to the Trainer, and remove `activation_checkpointing` unless your own model code calls `deepspeed.checkpointing`",

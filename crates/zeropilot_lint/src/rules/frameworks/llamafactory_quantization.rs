@@ -53,10 +53,13 @@ static METHOD: Wording = Wording {
         "LLaMA-Factory 在 ZeRO stage 3 下不允许使用 `quantization_method: {method}`",
     ),
     why: Text::new(
-        "This method does not produce plain tensors, so DeepSpeed cannot partition the weights. The run exits when it loads the model.",
-        "这种方法量化后的权重不是普通张量，DeepSpeed 无法切分，加载模型时会报错退出。",
+        "`{method}` does not produce plain tensors, so DeepSpeed cannot partition the weights. The run exits when it loads the model.",
+        "`{method}` 量化后的权重不是普通张量，DeepSpeed 无法切分，加载模型时会报错退出。",
     ),
-    help: Text::new("use stage 2, or 4-bit bitsandbytes", "改用 stage 2，或用 4 位的 bitsandbytes"),
+    help: Text::new(
+        "use stage 2, or 4-bit quantization with bitsandbytes",
+        "改用 stage 2，或用 bitsandbytes 的 4 位量化",
+    ),
 };
 
 static BITS: Wording = Wording {

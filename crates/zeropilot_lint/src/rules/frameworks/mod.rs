@@ -28,7 +28,7 @@ fn llamafactory<'a>(job: &JobView<'a>) -> impl Iterator<Item = (&'a Launch, Opti
 }
 
 fn stage(report: Option<&Report>) -> Option<u8> {
-    Some(report?.resolved.as_ref()?.stage)
+    report?.values()?.known_stage()
 }
 
 /// An argument that is switched on.

@@ -42,7 +42,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The config has `{written}`, which is the same key. DeepSpeed accepts either name, but not both.",
-        "配置里写的是 `{written}`，两者是同一个键。DeepSpeed 接受任何一种写法，但不能同时出现。",
+        "配置里写的是 `{written}`，两者是同一个键。两种写法 DeepSpeed 都接受，但不能同时出现。",
     ),
     help: Text::new("remove `{written}` from the config", "从配置里删掉 `{written}`"),
 };

@@ -41,8 +41,8 @@ static STAGE: Wording = Wording {
         "ZeRO stage {stage} 下 `--zero_hpz_partition_size` 不生效",
     ),
     why: Text::new(
-        "This argument groups ranks that keep a second copy of the partitioned parameters, and only stage 3 partitions parameters. ms-swift writes it into the config without checking the stage.",
-        "这个参数设置多少个 rank 为一组，每组共同保留第二份模型参数的分片；而只有 stage 3 才切分模型参数。ms-swift 不检查 stage，直接把它写进配置。",
+        "This argument sets how many ranks share a second copy of the parameters, and only stage 3 partitions parameters. ms-swift writes it into the config without checking the stage.",
+        "这个参数设置几个 rank 共用第二份模型参数，而只有 stage 3 才切分模型参数。ms-swift 不检查 stage，直接把它写进配置。",
     ),
     help: Text::new(
         "use `--deepspeed zero3`, or omit `--zero_hpz_partition_size`",
@@ -56,8 +56,8 @@ static RANKS: Wording = Wording {
         "`--zero_hpz_partition_size {size}` 不能整除 {ranks} 个 rank",
     ),
     why: Text::new(
-        "DeepSpeed divides all ranks into groups of this size and exits with an `AssertionError` if some ranks are left over.",
-        "DeepSpeed 要把所有 rank 按这个大小分组，分不完就以 `AssertionError` 退出。",
+        "DeepSpeed divides all ranks into groups of {size} and exits with an `AssertionError` if some ranks are left over.",
+        "DeepSpeed 把所有 rank 按每组 {size} 个分组，分不尽就以 `AssertionError` 退出。",
     ),
     help: Text::new(
         "set `--zero_hpz_partition_size` to the number of GPUs per node",
@@ -67,8 +67,8 @@ static RANKS: Wording = Wording {
 
 /// The stage of ms-swift's own configs, or of the one that is named.
 fn stage(launch: &Launch, report: Option<&Report>) -> Option<u8> {
-    if let Some(resolved) = report.and_then(|report| report.resolved.as_ref()) {
-        return Some(resolved.stage);
+    if let Some(values) = report.and_then(Report::values) {
+        return values.known_stage();
     }
     match launch.given.value("deepspeed")? {
         "zero0" => Some(0),

@@ -38,8 +38,8 @@ static WORDING: Wording = Wording {
         "`zero_optimization` 里没有 `stage`，ZeRO 没有启用",
     ),
     why: Text::new(
-        "The default is stage 0. DeepSpeed reads the other keys of the section, but they have no effect.",
-        "默认是 stage 0，这个配置段其余的设置都不生效。",
+        "The default is stage 0. DeepSpeed reads the other keys in `zero_optimization`, but they have no effect.",
+        "默认是 stage 0。DeepSpeed 会读取 `zero_optimization` 的其他键，但都不生效。",
     ),
     help: Text::new("add `\"stage\": 2` (or 1, or 3)", "加上 `\"stage\": 2`（或 1、3）"),
 };

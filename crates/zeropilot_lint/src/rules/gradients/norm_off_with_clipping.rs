@@ -44,7 +44,7 @@ static CLIPPING: Wording = Wording {
     ),
     why: Text::new(
         "The ZeRO optimizer raises an error at startup unless `gradient_clipping` is 0. In DeepSpeed {version}, the default of this key is 1.0.",
-        "除非 `gradient_clipping` 为 0，否则创建 ZeRO 优化器时会报错。在 DeepSpeed {version} 里，它的默认值是 1.0。",
+        "除非 `gradient_clipping` 为 0，否则创建 ZeRO 优化器时会报错。在 DeepSpeed {version} 里，这个键的默认值是 1.0。",
     ),
     help: Text::new(
         "write `\"gradient_clipping\": 0.0`, or remove `compute_grad_norm`",
@@ -58,8 +58,8 @@ static OFFLOAD: Wording = Wording {
         "`compute_grad_norm` 为 false 时不能用 `offload_optimizer`",
     ),
     why: Text::new(
-        "The ZeRO optimizer does not support this combination and raises an error at startup.",
-        "ZeRO 优化器不支持这种组合，启动时报错。",
+        "With optimizer offload, the ZeRO optimizer does not support `compute_grad_norm: false` and raises an error at startup.",
+        "启用优化器卸载时，ZeRO 优化器不支持 `compute_grad_norm: false`，启动时报错。",
     ),
     help: Text::new(
         "remove `compute_grad_norm` or `offload_optimizer`",
@@ -69,15 +69,15 @@ static OFFLOAD: Wording = Wording {
 
 static BF16: Wording = Wording {
     message: Text::new(
-        "`compute_grad_norm` is false, which does not work in bf16 with fp32 accumulation in stage 1",
-        "`compute_grad_norm` 为 false 时，stage 1 不能在 bf16 下用 fp32 累积梯度",
+        "`compute_grad_norm: false` does not work with bf16 and fp32 gradient accumulation in stage 1",
+        "stage 1 在 bf16 下用 fp32 累积梯度时，不能设置 `compute_grad_norm: false`",
     ),
     why: Text::new(
-        "For fp32 accumulation in bf16, stage 1 uses the BF16 optimizer, which always computes the norm. DeepSpeed exits with a `ValueError` at startup.",
+        "For fp32 gradient accumulation in bf16, stage 1 uses the BF16 optimizer, which always computes the norm. DeepSpeed exits with a `ValueError` at startup.",
         "bf16 下用 fp32 累积梯度时，stage 1 使用 BF16 优化器，它总要计算范数。DeepSpeed 启动时以 `ValueError` 退出。",
     ),
     help: Text::new(
-        "remove `compute_grad_norm`, or `data_types.grad_accum_dtype`",
+        "remove `compute_grad_norm` or `data_types.grad_accum_dtype`",
         "删掉 `compute_grad_norm`，或删掉 `data_types.grad_accum_dtype`",
     ),
 };

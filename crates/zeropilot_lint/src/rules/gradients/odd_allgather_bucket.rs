@@ -31,8 +31,8 @@ static WORDING: Wording = Wording {
         "`allgather_bucket_size` {value} 是奇数，stage 1/2 要求是 2 的倍数",
     ),
     why: Text::new(
-        "DeepSpeed aligns all-gather buffers to two elements. DeepSpeed checks the size when it creates the optimizer and exits with an `AssertionError`.",
-        "DeepSpeed 把 all-gather 缓冲区按两个元素对齐；创建优化器时会检查，不满足就以 `AssertionError` 退出。",
+        "DeepSpeed aligns all-gather buffers to two elements. When it creates the optimizer, it exits with an `AssertionError` if the bucket size is odd.",
+        "DeepSpeed 把 all-gather 缓冲区按两个元素对齐；创建优化器时会检查通信桶大小，是奇数就以 `AssertionError` 退出。",
     ),
     help: Text::new(
         "set `allgather_bucket_size` to {suggested}",

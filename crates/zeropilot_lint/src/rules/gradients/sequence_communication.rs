@@ -3,6 +3,7 @@ use zeropilot_config::syntax::Value;
 use crate::diagnostic::Diagnostic;
 use crate::reading::{at_member, remove_idle};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::rules::parallelism::sequence_key_alone;
 use crate::subject::Subject;
 use zeropilot_text::Text;
 
@@ -42,7 +43,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "remove `{path}`, or use stage 3, which reduces gradients in this data type",
-        "删掉 `{path}`，或改用 stage 3，它会按这个类型规约",
+        "删掉 `{path}`，或改用 stage 3，它会按这个类型规约梯度",
     ),
 };
 
@@ -53,7 +54,13 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     // The BF16 optimizer of stage 1 reduces in a way of its own.
     let is_settled = stage == 2 || subject.bf16() == Some(false);
     let is_lower = matches!(&member.value.value, Value::Str(kind) if matches!(kind.as_str(), "bf16" | "bfp16" | "fp16"));
-    if is_settled && is_lower && subject.zero_switch("reduce_scatter") != Some(false) {
+    // Where sequences stay whole, that is the one finding: the type concerns nothing.
+    let is_idle_anyway = sequence_key_alone::size_alone(subject).is_some();
+    if is_settled
+        && is_lower
+        && !is_idle_anyway
+        && subject.zero_switch("reduce_scatter") != Some(false)
+    {
         found.push(
             at_member(&RULE, &WORDING, &path, member)
                 .with("stage", usize::from(stage))

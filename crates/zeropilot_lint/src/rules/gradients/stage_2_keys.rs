@@ -60,6 +60,15 @@ const NOT_STAGE_3: [&str; 4] = [
     "parameter_alignment",
 ];
 
+#[cfg(test)]
+#[test]
+fn the_text_of_every_key_says_that_it_needs_stage_1_or_2() {
+    for key in NOT_STAGE_3 {
+        let text = zeropilot_config::keys::text(&format!("{ZERO}.{key}")).expect(key);
+        assert_eq!(text.needs["zero_optimization.stage"], [1, 2], "{key}");
+    }
+}
+
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let (Some(3), Some(zero)) = (subject.stage(), subject.zero()) else { return };
     let Value::Object(members) = &zero.value else { return };

@@ -59,6 +59,18 @@ const ONLY_STAGE_3: [&str; 11] = [
     "log_trace_cache_warnings",
 ];
 
+#[cfg(test)]
+#[test]
+fn the_text_of_every_key_says_that_it_needs_stage_3() {
+    let model = zeropilot_config::schema::EngineVersion::NEWEST.schema().section_model(ZERO);
+    for name in ONLY_STAGE_3 {
+        let field = model.and_then(|model| model.field(name)).expect("a field");
+        let key = field.key();
+        let text = zeropilot_config::keys::text(&format!("{ZERO}.{key}")).expect(key);
+        assert_eq!(text.needs["zero_optimization.stage"], [3], "{key}");
+    }
+}
+
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(stage @ 1..=2) = subject.stage() else { return };
     let Some(zero) = subject.zero() else { return };

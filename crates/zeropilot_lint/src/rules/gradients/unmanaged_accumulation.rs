@@ -7,13 +7,15 @@ use crate::script::Script;
 use crate::subject::Subject;
 use zeropilot_text::Text;
 
+const KEY: &str = "managed_gradient_accumulation";
+
 pub(crate) static RULE: Rule = Rule {
     code: "G15",
     name: "unmanaged-accumulation-overlap",
     group: Group::Gradients,
     severity: Severity::Error,
     summary: Text::new(
-        "`managed_gradient_accumulation` is false, but another feature needs it",
+        "`managed_gradient_accumulation` is false, but another feature needs it to be true",
         "`managed_gradient_accumulation` 为 false，与其他功能冲突",
     ),
     wordings: &[&WORDING, &COMPILED],
@@ -59,8 +61,8 @@ static COMPILED: Wording = Wording {
         "`managed_gradient_accumulation: false` 不能与 DeepCompile 一起使用",
     ),
     why: Text::new(
-        "DeepSpeed rejects this combination at startup and exits with an `AssertionError`.",
-        "DeepSpeed 启动时会拒绝这种组合，以 `AssertionError` 退出。",
+        "With DeepCompile, DeepSpeed rejects `managed_gradient_accumulation: false` at startup and exits with an `AssertionError`.",
+        "启用 DeepCompile 时，DeepSpeed 不接受 `managed_gradient_accumulation: false`，启动时以 `AssertionError` 退出。",
     ),
     help: Text::new(
         "remove `managed_gradient_accumulation`, or set `compile.deepcompile` to false",
@@ -72,14 +74,23 @@ fn compiled() -> Script {
     Script { is_compiled: true, ..Script::default() }
 }
 
+/// Whether DeepSpeed exits at startup because it cannot compile what the script accumulates.
+pub(crate) fn is_rejected_compiled(subject: &Subject<'_>) -> bool {
+    let is = |path: &[&str], value: bool| {
+        subject.node(path.iter().copied()).is_some_and(|node| node.value == Value::Bool(value))
+    };
+    subject.schema().reads_top_level(KEY)
+        && is(&[KEY], false)
+        && is(&["compile", "deepcompile"], true)
+}
+
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let path = ["managed_gradient_accumulation"];
-    let is_read = subject.schema().reads_top_level(path[0]);
+    let path = [KEY];
+    let is_read = subject.schema().reads_top_level(KEY);
     let Some(node) = subject.node(path).filter(|node| node.value == Value::Bool(false)) else {
         return;
     };
-    let is_compiled = subject.node(["compile", "deepcompile"]);
-    if is_read && is_compiled.is_some_and(|node| node.value == Value::Bool(true)) {
+    if is_rejected_compiled(subject) {
         found.push(at_value(&RULE, &COMPILED, &path, node));
     }
     let Some(stage @ 0..=1) = subject.stage() else { return };

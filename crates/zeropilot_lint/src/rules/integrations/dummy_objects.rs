@@ -79,8 +79,8 @@ static REAL_SCHEDULER: Wording = Wording {
         "代码同时传入了 `DummyOptim` 和 PyTorch 的调度器",
     ),
     why: Text::new(
-        "A PyTorch scheduler needs a PyTorch optimizer; accelerate raises an error for this pair.",
-        "PyTorch 的调度器需要 PyTorch 的优化器；这样组合时，accelerate 会报错。",
+        "A PyTorch scheduler needs a PyTorch optimizer; with `DummyOptim`, accelerate raises an error.",
+        "PyTorch 的调度器需要 PyTorch 的优化器；传入 `DummyOptim` 时，accelerate 会报错。",
     ),
     help: Text::new(
         "pass `DummyScheduler`, or a real optimizer",

@@ -43,12 +43,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "there is no `zero_optimization` section",
-        "没有 `zero_optimization` 配置段",
+        "the config has no `zero_optimization` section",
+        "配置里没有 `zero_optimization` 配置段",
     ),
     why: Text::new(
-        "Plain DeepSpeed runs without ZeRO, but the HF Trainer and accelerate reject a config without this section.",
-        "直接使用 DeepSpeed 可以不开 ZeRO，但 HF Trainer 和 accelerate 要求有这个配置段。",
+        "Plain DeepSpeed runs without ZeRO, but the HF Trainer and accelerate reject a config without `zero_optimization`.",
+        "直接使用 DeepSpeed 可以不开 ZeRO，但 HF Trainer 和 accelerate 不接受没有 `zero_optimization` 的配置。",
     ),
     help: Text::new(
         "add `zero_optimization`; `{{\"stage\": 0}}` turns ZeRO off",
@@ -59,8 +59,8 @@ static WORDING: Wording = Wording {
 static AUTOTUNER: Wording = Wording {
     message: WORDING.message,
     why: Text::new(
-        "`autotuning` is enabled: with `deepspeed --autotuning`, the autotuner adds the section to every experiment. Without this option, the HF Trainer and accelerate reject the config.",
-        "启用了 `autotuning`：用 `deepspeed --autotuning` 启动时，每次试验的这个配置段由 autotuner 写入；不带这个选项启动，HF Trainer 和 accelerate 会报错。",
+        "`autotuning` is enabled: with `deepspeed --autotuning`, the autotuner adds `zero_optimization` to every experiment. Without this option, the HF Trainer and accelerate reject the config.",
+        "启用了 `autotuning`：用 `deepspeed --autotuning` 启动时，每次试验的 `zero_optimization` 由 autotuner 写入；不带这个选项启动，HF Trainer 和 accelerate 会报错。",
     ),
     help: Text::new(
         "use this file only with `--autotuning`, or add `zero_optimization`",
@@ -70,7 +70,10 @@ static AUTOTUNER: Wording = Wording {
 
 /// Words the refusal.
 pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
-    let title = Text::new("add the section with ZeRO turned off", "加上这个配置段，但不启用 ZeRO");
+    let title = Text::new(
+        "add `zero_optimization` with ZeRO turned off",
+        "加上 `zero_optimization`，但不启用 ZeRO",
+    );
     let fix = insert_members(subject, subject.root, &[("zero_optimization", "{\"stage\": 0}")])
         .map(|edit| Fix::guess(title, vec![edit]));
     let start = problem.span.start;

@@ -43,7 +43,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "set `{argument}` to a value that the framework accepts",
-        "把 `{argument}` 设为允许范围内的值",
+        "把 `{argument}` 设为训练框架接受的值",
     ),
 };
 

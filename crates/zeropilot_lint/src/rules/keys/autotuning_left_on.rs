@@ -14,8 +14,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Keys,
     severity: Severity::Warning,
     summary: Text::new(
-        "the autotuner ends the run after a few steps",
-        "autotuner 会在几步之后结束训练",
+        "with `autotuning` enabled, the run exits after a few steps",
+        "启用 `autotuning` 后，训练几步就会退出",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -35,7 +35,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "unless `deepspeed --autotuning` starts it, the run exits in step {step} with exit code 0",
+        "a run without `deepspeed --autotuning` exits in step {step} with exit code 0",
         "如果不用 `deepspeed --autotuning` 启动，训练会在第 {step} 步退出，退出码是 0",
     ),
     why: Text::new(

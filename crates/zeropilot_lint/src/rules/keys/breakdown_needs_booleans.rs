@@ -24,7 +24,7 @@ static WORDING: Wording = Wording {
     message: Text::new("`{path}` must be true or false", "`{path}` 必须是 true 或 false"),
     why: Text::new(
         "DeepSpeed combines `wall_clock_breakdown` and `flops_profiler.enabled` with a bitwise OR and raises a `TypeError` for other types.",
-        "DeepSpeed 会对 `wall_clock_breakdown` 和 `flops_profiler.enabled` 做按位或，其他类型会抛 `TypeError`。",
+        "DeepSpeed 会对 `wall_clock_breakdown` 和 `flops_profiler.enabled` 做按位或，值为其他类型时会抛 `TypeError`。",
     ),
     help: Text::new(
         "set `{path}` to true or false, without quotes",

@@ -21,11 +21,11 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`{key}` counts as a comment: DeepSpeed does not read it",
-        "`{key}` 视为注释：不会被读取",
+        "`{key}` 视为注释：DeepSpeed 不会读取",
     ),
     why: Text::new(
         "DeepSpeed ignores unknown keys here, so this key does no harm. In `zero_optimization`, `fp16` or `bf16`, DeepSpeed would reject it.",
-        "DeepSpeed 在这里会忽略未知的键，所以无害；但写在 `zero_optimization`、`fp16` 或 `bf16` 里会报错。",
+        "DeepSpeed 在这里会忽略未知的键，所以不影响训练；但写在 `zero_optimization`、`fp16` 或 `bf16` 里会报错。",
     ),
     help: Text::new("no action needed", "无需处理"),
 };

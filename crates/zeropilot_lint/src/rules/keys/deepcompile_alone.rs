@@ -4,6 +4,7 @@ use zeropilot_config::syntax::Value;
 use crate::diagnostic::Diagnostic;
 use crate::reading::at_value;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
+use crate::rules::gradients::unmanaged_accumulation::is_rejected_compiled;
 use crate::subject::Subject;
 use zeropilot_text::Text;
 
@@ -52,7 +53,7 @@ static NOT_COMPILED: Wording = Wording {
         "脚本调用 `engine.compile()` 之前，DeepCompile 不会编译任何东西",
     ),
     why: Text::new(
-        "`deepspeed.initialize` reads the key and compiles nothing. Without a call of `engine.compile()`, training runs as if the key were not set.",
+        "`deepspeed.initialize` reads the key and compiles nothing. Without a call to `engine.compile()`, training runs as if the key were not set.",
         "`deepspeed.initialize` 只读取这个键，并不编译；不调用 `engine.compile()` 时，训练与没有设置这个键时一样。",
     ),
     help: Text::new(
@@ -67,7 +68,7 @@ static NOT_REDUCED: Wording = Wording {
         "打开了 `deepcompile` 却没有调用 `engine.compile()`，DeepSpeed 0.17 不会规约梯度",
     ),
     why: Text::new(
-        "Before 0.18, `deepcompile` leaves the reduction to the compiled graph even if nothing was compiled. Stages 1 to 3 stop in the first step with `KeyError: 0`; in stage 0, every GPU silently trains on its own data only.",
+        "Before 0.18, `deepcompile` leaves the reduction to the compiled graph even if nothing was compiled. Stages 1 to 3 exit in the first step with `KeyError: 0`; in stage 0, every GPU silently trains only on its own data.",
         "0.18 之前，只要打开 `deepcompile`，梯度规约就交给编译后的计算图，不管有没有编译。stage 1 到 3 在第一步以 `KeyError: 0` 退出；stage 0 下，每张卡只用自己的数据训练，而且不报错。",
     ),
     help: HELP,
@@ -75,11 +76,11 @@ static NOT_REDUCED: Wording = Wording {
 
 static NOT_AVERAGED: Wording = Wording {
     message: Text::new(
-        "without `engine.compile()`, DeepSpeed 0.16 does not divide the loss by the accumulation steps",
+        "without `engine.compile()`, DeepSpeed 0.16 never divides the loss by the gradient accumulation steps",
         "没有调用 `engine.compile()`，DeepSpeed 0.16 不会把 loss 除以梯度累积步数",
     ),
     why: Text::new(
-        "Before 0.18, `deepcompile` leaves the division to the compiled graph even if nothing was compiled. With N accumulation steps, the gradients are N times too large.",
+        "Before 0.18, `deepcompile` leaves the division to the compiled graph even if nothing was compiled. With N gradient accumulation steps, the gradients are N times too large.",
         "0.18 之前，只要打开 `deepcompile`，除法就交给编译后的计算图，不管有没有编译。累积 N 步时，梯度就是应有大小的 N 倍。",
     ),
     help: HELP,
@@ -92,7 +93,8 @@ const HELP: Text = Text::new(
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let path = ["compile", "deepcompile"];
-    if subject.version < EngineVersion::V0_16 || subject.script.is_compiled {
+    let is_compiled = subject.script.is_compiled || is_rejected_compiled(subject);
+    if subject.version < EngineVersion::V0_16 || is_compiled {
         return;
     }
     if let Some(node) = subject.node(path)

@@ -50,7 +50,7 @@ static NO_EFFECT: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed {version} logs a warning when it reads the key and does nothing else with it.",
-        "DeepSpeed {version} 读到这个键只会在日志里警告，其他什么也不做。",
+        "DeepSpeed {version} 读到这个键只会在日志里警告，不做其他处理。",
     ),
     help: Text::new(
         "set the option inside {new}, where it takes effect, and remove `{key}`",

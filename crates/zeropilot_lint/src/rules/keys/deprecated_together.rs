@@ -45,7 +45,7 @@ pub(crate) fn explain(problem: &Problem, new: &str, subject: &Subject<'_>) -> Di
         .with("new", new)
         .fix(fix);
     match pair.and_then(|(object, _)| object.member(new)) {
-        Some(other) => found.related(other.key_span, Text::new("its replacement", "替代键")),
+        Some(other) => found.related(other.key_span, Text::new("the replacement", "替代键")),
         None => found,
     }
 }

@@ -41,7 +41,7 @@ static REFUSED: Wording = Wording {
         "DeepSpeed rejects a file with duplicate keys.",
         "DeepSpeed 不接受含有重复键的文件。",
     ),
-    help: Text::new("keep only one of the two entries of `{key}`", "两处 `{key}` 只保留一处"),
+    help: Text::new("keep only one of the two `{key}` entries", "两处 `{key}` 只保留一处"),
 };
 
 static LAST_WINS: Wording = Wording {

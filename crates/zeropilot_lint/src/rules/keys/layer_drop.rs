@@ -30,7 +30,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`progressive_layer_drop` needs {missing}",
-        "`progressive_layer_drop` 必须给出 {missing}",
+        "`progressive_layer_drop` 需要 {missing}",
     ),
     why: Text::new(
         "DeepSpeed reads `theta` and `gamma` at startup and has no defaults for them. If one is missing, the run exits with a `KeyError`.",

@@ -29,8 +29,8 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new("`{section}` no longer accepts `{key}`", "`{section}` 已不再接受 `{key}`"),
     why: Text::new(
-        "Before 0.17.1, DeepSpeed ignored the key. Now, DeepSpeed rejects unknown keys in this section, even when the section is disabled.",
-        "0.17.1 之前的 DeepSpeed 会忽略这个键；现在这个配置段不允许未知的键，即使没有启用也会报错。",
+        "Before 0.17.1, DeepSpeed ignored the key. Now, DeepSpeed rejects unknown keys in `{section}`, even when the section is disabled.",
+        "0.17.1 之前的 DeepSpeed 会忽略这个键；现在 `{section}` 不允许未知的键，即使没有启用也会报错。",
     ),
     help: Text::new(
         "remove `{key}`, which never had an effect here",

@@ -39,7 +39,7 @@ static WORDING: Wording = Wording {
     message: Text::new("this is not JSON: {fault}", "这不是合法的 JSON：{fault}"),
     why: Text::new(
         "DeepSpeed itself reads Hjson and would accept the file, but {reader} reads strict JSON and fails with a `JSONDecodeError`.",
-        "DeepSpeed 自己按 Hjson 读取，能接受这个文件；但{reader}按严格的 JSON 读取，会抛 `JSONDecodeError`。",
+        "DeepSpeed 本身按 Hjson 读取，能接受这个文件；但{reader}按严格的 JSON 读取，会抛 `JSONDecodeError`。",
     ),
     help: Text::new(
         "write plain JSON, which every reader accepts",
@@ -54,7 +54,7 @@ static ELSEWHERE: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed itself reads Hjson and accepts the file. The HF Trainer and accelerate read strict JSON and fail with a `JSONDecodeError`.",
-        "DeepSpeed 自己按 Hjson 读取，能接受这个文件；HF Trainer 和 accelerate 按严格的 JSON 读取，会抛 `JSONDecodeError`。",
+        "DeepSpeed 本身按 Hjson 读取，能接受这个文件；HF Trainer 和 accelerate 按严格的 JSON 读取，会抛 `JSONDecodeError`。",
     ),
     help: Text::new(
         "write plain JSON, or pass `--front-end deepspeed` if only DeepSpeed reads the file",
@@ -198,7 +198,7 @@ pub(crate) fn fault(kind: &SyntaxErrorKind) -> Argument {
             "这个整数的位数超过了 Python 的上限",
         ),
         Kind::TooDeep { .. } => Text::new(
-            "nested too deeply for Python's parser",
+            "the nesting is too deep for Python's parser",
             "嵌套太深，超过了 Python 解析器的上限",
         ),
         Kind::NothingAfterByteOrderMark => {

@@ -36,11 +36,11 @@ static WORDING: Wording = Wording {
         "`{path}` 只能是 \"none\"、\"cpu\" 或 \"nvme\"，不能是 {value}",
     ),
     why: Text::new(
-        "DeepSpeed accepts only these words, in lower case.",
-        "DeepSpeed 只接受这几个词，而且要小写。",
+        "DeepSpeed accepts only \"none\", \"cpu\" and \"nvme\", in lower case.",
+        "DeepSpeed 只接受 \"none\"、\"cpu\" 和 \"nvme\"，而且要小写。",
     ),
     help: Text::new(
-        "set `{path}` to \"cpu\" or \"nvme\" to offload, or to \"none\" to keep the states on the GPU",
+        "set `{path}` to \"cpu\" or \"nvme\" to offload, or to \"none\" to keep the model states on the GPU",
         "要卸载就把 `{path}` 设为 \"cpu\" 或 \"nvme\"；要留在显存里就设为 \"none\"",
     ),
 };

@@ -35,15 +35,15 @@ static TWO_SIZES: Wording = Wording {
         "DeepSpeed 启动时比较这两个数，不同就以 `ValueError` 退出。",
     ),
     help: Text::new(
-        "remove `tensor_parallel.tp.tp_size`, or write the same number",
-        "删掉 `tensor_parallel.tp.tp_size`，或写成同一个数",
+        "remove `tensor_parallel.tp.tp_size`, or set it to {autotp}",
+        "删掉 `tensor_parallel.tp.tp_size`，或把它设为 {autotp}",
     ),
 };
 
 static REMAINDER: Wording = Wording {
     message: Text::new(
-        "{ranks} ranks are not divisible into groups of `autotp_size` {autotp}",
-        "{ranks} 个 rank 无法按 `autotp_size` {autotp} 分组",
+        "{ranks} ranks cannot be divided into groups of {autotp} (`autotp_size`)",
+        "{ranks} 个 rank 无法按 `autotp_size` {autotp} 平均分组",
     ),
     why: Text::new(
         "Every group needs the same number of ranks. DeepSpeed exits with an `AssertionError` that has no message.",

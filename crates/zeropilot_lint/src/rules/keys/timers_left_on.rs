@@ -38,7 +38,7 @@ static TIMERS: Wording = Wording {
 
 static MEMORY: Wording = Wording {
     message: Text::new(
-        "`{path}` runs garbage collection and prints memory use several times per micro-step",
+        "`{path}` runs garbage collection and prints GPU memory use several times per micro-step",
         "`{path}` 在每个 micro step 里多次做垃圾回收并打印显存占用",
     ),
     why: Text::new(
@@ -54,8 +54,8 @@ static COMMUNICATION: Wording = Wording {
         "`{path}` 让每次集合通信都等 GPU 执行完",
     ),
     why: Text::new(
-        "The presence of this section turns the logger on, even with `enabled` false. DeepSpeed then synchronizes the GPU after each collective, so communication no longer overlaps with computation.",
-        "只要有这个配置段就会打开通信日志，`enabled` 写 false 也一样。DeepSpeed 会在每次集合通信后同步 GPU，通信不再与计算重叠。",
+        "The section `{path}` turns the logger on, even if `enabled` is false. DeepSpeed then synchronizes the GPU after each collective, so communication no longer overlaps with computation.",
+        "只要有配置段 `{path}` 就会打开通信日志，`enabled` 写 false 也一样。DeepSpeed 会在每次集合通信后同步 GPU，通信不再与计算重叠。",
     ),
     help: Text::new(
         "remove the section `{path}` when you have finished measuring",

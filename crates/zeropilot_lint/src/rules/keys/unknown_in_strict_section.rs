@@ -42,12 +42,12 @@ static UNKNOWN: Wording = Wording {
         "`{section}` 里没有 `{key}` 这个键{nearest}",
     ),
     why: Text::new(
-        "This section rejects unknown keys: DeepSpeed {version} exits with `Extra inputs are not permitted`.",
-        "这个配置段不允许未知的键；DeepSpeed {version} 会报 `Extra inputs are not permitted` 并退出。",
+        "`{section}` must not contain unknown keys: DeepSpeed {version} exits with `Extra inputs are not permitted`.",
+        "`{section}` 里不允许有未知的键；DeepSpeed {version} 会报 `Extra inputs are not permitted` 并退出。",
     ),
     help: Text::new(
-        "correct the name of `{key}`, or remove the key if it comes from another version",
-        "改正键名 `{key}`；如果是别的版本的键，就删掉",
+        "correct the name of `{key}`, or remove the key if it is from another DeepSpeed version",
+        "改正键名 `{key}`；如果是别的 DeepSpeed 版本的键，就删掉",
     ),
 };
 

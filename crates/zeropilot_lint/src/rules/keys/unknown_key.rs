@@ -86,10 +86,10 @@ static IN_SECTION: Wording = Wording {
 static EMBEDDED: Wording = Wording {
     message: Text::new(
         "the DeepSpeed config is in the section `{key}`, which DeepSpeed itself does not read",
-        "DeepSpeed 配置写在配置段 `{key}` 里，DeepSpeed 自己不会读取这个配置段",
+        "DeepSpeed 配置写在配置段 `{key}` 里，DeepSpeed 本身不会读取这个配置段",
     ),
     why: Text::new(
-        "This looks like the settings of a program that passes the section to DeepSpeed and uses the other keys itself. If you pass the whole file to DeepSpeed, it reads only the top-level keys it supports and silently ignores all others.",
+        "This looks like the settings file of a program that passes the section to DeepSpeed and uses the other keys itself. If you pass the whole file to DeepSpeed, it reads only the top-level keys it supports and silently ignores all others.",
         "这看起来是某个程序的设置：程序把这个配置段交给 DeepSpeed，其余的键自己使用。如果把整个文件直接交给 DeepSpeed，它只读取顶层里支持的键，其余一概忽略且不提示。",
     ),
     help: Text::new(
@@ -100,16 +100,16 @@ static EMBEDDED: Wording = Wording {
 
 static FP8: Wording = Wording {
     message: Text::new(
-        "DeepSpeed does not read the key `{key}`: it has no fp8 setting",
+        "DeepSpeed has no fp8 setting and does not read the key `{key}`",
         "DeepSpeed 不读取 `{key}` 这个键：它没有 fp8 设置",
     ),
     why: Text::new(
-        "DeepSpeed trains in the precision that `fp16`, `bf16` or `torch_autocast` sets and silently ignores this section. fp8 matrix multiplications come from the layers of the model.",
-        "DeepSpeed 按 `fp16`、`bf16` 或 `torch_autocast` 指定的精度训练，这个配置段不生效，也没有提示。fp8 矩阵乘法由模型里的层提供。",
+        "DeepSpeed trains in the precision that `fp16`, `bf16` or `torch_autocast` sets and silently ignores `{key}`. The model's own layers provide fp8 matrix multiplications.",
+        "DeepSpeed 按 `fp16`、`bf16` 或 `torch_autocast` 指定的精度训练，`{key}` 不生效，也没有提示。fp8 矩阵乘法由模型里的层提供。",
     ),
     help: Text::new(
-        "remove `{key}` and enable `bf16`; for fp8, use fp8 layers in the model, or accelerate with `mixed_precision: fp8`, which uses Transformer Engine",
-        "删掉 `{key}` 并打开 `bf16`；要用 fp8，可在模型里使用 fp8 的层，或在 accelerate 里设置 `mixed_precision: fp8`（使用 Transformer Engine）",
+        "remove `{key}` and enable `bf16`. For fp8, use fp8 layers in the model, or use accelerate with `mixed_precision: fp8`, and `fp8_backend: te` for Transformer Engine",
+        "删掉 `{key}` 并打开 `bf16`；要用 fp8，可在模型里使用 fp8 的层，或在 accelerate 里设置 `mixed_precision: fp8`（要用 Transformer Engine，再设置 `fp8_backend: te`）",
     ),
 };
 

@@ -32,7 +32,10 @@ static HJSON: Wording = Wording {
         "DeepSpeed reads the file as Hjson, a lenient form of JSON, and fails here.",
         "DeepSpeed 按 Hjson（宽松的 JSON）读取文件，读到这里就报错。",
     ),
-    help: Text::new("fix the text here or shortly before", "修正此处或它前面不远处的内容"),
+    help: Text::new(
+        "fix the syntax error here or shortly before",
+        "改正此处或前面不远处的语法错误",
+    ),
 };
 
 static JSON: Wording = Wording {

@@ -56,7 +56,7 @@ static UNQUOTED: Wording = Wording {
         "DeepSpeed 按 Hjson 读取文件：没加引号、又不是 JSON 值的内容一直到行尾都算字符串，连逗号也算在内。",
     ),
     help: Text::new(
-        "write {expected} for `{path}` in JSON syntax: `true`, not `True`; if this is a template placeholder, fill it in first",
+        "write {expected} for `{path}` in JSON syntax: `true`, not `True`; if the value is a template placeholder, fill it in first",
         "把 `{path}` 按 JSON 的写法写成{expected}：是 `true` 而不是 `True`；如果这是模板里的占位符，请先替换",
     ),
 };

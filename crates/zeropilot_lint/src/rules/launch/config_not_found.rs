@@ -32,7 +32,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new("file `{name}` not found", "找不到文件 `{name}`"),
     why: Text::new(
-        "The file is not in the current directory, in the script's directory or in a directory between them; zeropilot also followed the script's `cd`. No command before the launch writes the file.",
+        "The file is not in the current directory, the script's directory or a directory between them; zeropilot also followed the script's `cd`. No command before the launch writes the file.",
         "当前目录、脚本所在目录以及两者之间的目录里都没有这个文件，zeropilot 也考虑了脚本里的 `cd`。启动训练之前也没有命令会生成这个文件。",
     ),
     help: Text::new(

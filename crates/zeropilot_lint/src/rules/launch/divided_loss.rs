@@ -1,9 +1,5 @@
-use num_traits::ToPrimitive as _;
-use zeropilot_config::python::PyValue;
-
 use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView};
-use crate::report::Report;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use zeropilot_job::{Division, Place, PythonScript, Value};
 use zeropilot_text::Text;
@@ -14,8 +10,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Batch,
     severity: Severity::Warning,
     summary: Text::new(
-        "the loss is divided by the accumulation steps twice",
-        "loss 除以了两次梯度累积步数",
+        "the loss is divided by the gradient accumulation steps twice",
+        "loss 重复除以梯度累积步数",
     ),
     wordings: &[&WORDING],
     sources: &[
@@ -64,19 +60,11 @@ static WORDING: Wording = Wording {
         "`{target}` 已经除以 `{divisor}`，`backward` 还会再除一次",
     ),
     why: Text::new(
-        "DeepSpeed divides the loss by `gradient_accumulation_steps` of its config ({steps}) before it computes gradients. With the division in the script, gradients are too small by that factor.",
-        "DeepSpeed 在求梯度之前会把 loss 除以配置里的 `gradient_accumulation_steps`（{steps}）。脚本里再除一次，梯度就会偏小同样的倍数。",
+        "DeepSpeed divides the loss by `gradient_accumulation_steps` from its config ({steps}) before it computes gradients. With the division in the script, gradients are 1/{steps} of the correct size.",
+        "DeepSpeed 在求梯度之前会把 loss 除以配置里的 `gradient_accumulation_steps`（{steps}）。脚本里又除一次，梯度就只有应有的 1/{steps}。",
     ),
-    help: Text::new("do not divide the loss in the script", "脚本里不要再除 loss"),
+    help: Text::new("do not divide the loss in the script", "脚本里不要再对 loss 做除法"),
 };
-
-/// How many micro batches the config accumulates over, if that is known.
-fn steps(report: &Report) -> Option<i64> {
-    match report.resolved.as_ref()?.gradient_accumulation_steps.as_ref()? {
-        PyValue::Int(steps) => steps.to_i64(),
-        _ => None,
-    }
-}
 
 /// Whether a loss is divided by the accumulation steps: by something of that name, or by their number.
 fn is_accumulation(division: &Division, script: &PythonScript, steps: i64) -> bool {
@@ -94,7 +82,11 @@ fn is_accumulation(division: &Division, script: &PythonScript, steps: i64) -> bo
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for (launch, config) in job.job.launches.iter().zip(job.configs) {
         let (Some(script), Some(name)) = (&launch.script, &launch.program) else { continue };
-        let Some(steps) = config.as_ref().and_then(steps).filter(|steps| *steps > 1) else {
+        let Some(steps) = config
+            .as_ref()
+            .and_then(|config| config.values()?.accumulation())
+            .filter(|steps| *steps > 1)
+        else {
             continue;
         };
         let owners: Vec<&str> = script

@@ -50,15 +50,15 @@ static REFUSED: Wording = Wording {
 
 static UNUSED: Wording = Wording {
     message: Text::new(
-        "accelerate is set to FSDP and the Trainer to DeepSpeed: DeepSpeed trains, FSDP has no effect",
+        "accelerate is set to FSDP and the Trainer to DeepSpeed: the run uses DeepSpeed, not FSDP",
         "accelerate 设置了 FSDP，Trainer 设置了 DeepSpeed：实际用 DeepSpeed 训练，FSDP 不生效",
     ),
     why: Text::new(
-        "The Trainer turns DeepSpeed on before accelerate selects a training method, and accelerate gives DeepSpeed priority. It silently ignores everything under `fsdp_config`.",
+        "The Trainer turns DeepSpeed on before accelerate selects a training method, and accelerate gives DeepSpeed priority. The run silently ignores everything under `fsdp_config`.",
         "Trainer 会先打开 DeepSpeed，accelerate 选择训练方式时优先用 DeepSpeed；`fsdp_config` 下的设置全部不生效，也没有提示。",
     ),
     help: Text::new(
-        "for DeepSpeed, set `distributed_type: DEEPSPEED`, or start with torchrun; for FSDP, remove `deepspeed` from the training arguments",
+        "for DeepSpeed, set `distributed_type: DEEPSPEED`, or start the run with torchrun; for FSDP, remove `deepspeed` from the training arguments",
         "要用 DeepSpeed，请写 `distributed_type: DEEPSPEED` 或改用 torchrun 启动；要用 FSDP，请从训练参数里删掉 `deepspeed`",
     ),
 };

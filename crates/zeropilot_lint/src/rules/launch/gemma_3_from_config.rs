@@ -45,7 +45,7 @@ static WORDING: Wording = Wording {
         "ZeRO stage 3 下不能从 config 构建 Gemma 3",
     ),
     why: Text::new(
-        "transformers partitions the weights while it builds the model, but Gemma 3 initializes them by their shape and fails: `ValueError: Fan in and fan out can not be computed for tensor with fewer than 2 dimensions` (transformers 5.22). `from_pretrained` works.",
+        "transformers partitions the weights while it builds the model, but Gemma 3 initializes them by their shape. The run exits with `ValueError: Fan in and fan out can not be computed for tensor with fewer than 2 dimensions` (transformers 5.22); `from_pretrained` works.",
         "transformers 在构建模型时就切分权重，而 Gemma 3 要按权重的形状初始化，因此报错退出：`ValueError: Fan in and fan out can not be computed for tensor with fewer than 2 dimensions`（transformers 5.22）。`from_pretrained` 可以正常加载。",
     ),
     help: Text::new(

@@ -10,7 +10,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Construction,
     severity: Severity::Warning,
     summary: Text::new(
-        "the script loads the model before the training arguments",
+        "the script loads the model before it creates the training arguments",
         "脚本在创建训练参数之前就加载了模型",
     ),
     wordings: &[&WORDING],

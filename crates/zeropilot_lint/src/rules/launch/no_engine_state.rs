@@ -54,7 +54,7 @@ static WORDING: Wording = Wording {
         "`{path}` 里没有可供续训的 DeepSpeed 状态",
     ),
     why: Text::new(
-        "The directory has a `trainer_state.json` but no `latest`: the run that saved it used `save_only_model` or did not use DeepSpeed. The HF Trainer loads only DeepSpeed's checkpoint and exits with `Can't find a valid checkpoint` or `failed to resume from checkpoint`.",
+        "The directory has a `trainer_state.json` but no `latest`: the run that saved this checkpoint used `save_only_model` or did not use DeepSpeed. The HF Trainer loads only DeepSpeed's checkpoint and exits with `Can't find a valid checkpoint` or `failed to resume from checkpoint`.",
         "目录里有 `trainer_state.json` 却没有 `latest`：保存时用了 `save_only_model`，或者没有用 DeepSpeed。HF Trainer 只加载 DeepSpeed 的 checkpoint，因此会报错退出：`Can't find a valid checkpoint` 或 `failed to resume from checkpoint`。",
     ),
     help: Text::new(

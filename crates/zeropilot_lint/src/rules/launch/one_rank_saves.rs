@@ -61,8 +61,8 @@ static WORDING: Wording = Wording {
         "`{call}` 只在 `{condition}` 时调用，训练会卡住",
     ),
     why: Text::new(
-        "All ranks must call `{call}`, because each rank has a shard of the state. A single rank waits for the others until the collective times out.",
-        "每个 rank 都保存训练状态的一个分片，所以都必须调用 `{call}`；只有一个 rank 调用时，它会一直等其他 rank，直到通信超时。",
+        "All ranks must call `{call}`, because each rank has a shard of the model states. A single rank waits for the others until the collective times out.",
+        "每个 rank 都保存模型状态的一个分片，所以都必须调用 `{call}`；只有一个 rank 调用时，它会一直等其他 rank，直到通信超时。",
     ),
     help: Text::new("call `{call}` on all ranks", "让所有 rank 都调用 `{call}`"),
 };

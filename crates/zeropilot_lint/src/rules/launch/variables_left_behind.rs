@@ -32,12 +32,12 @@ const TWO_HOSTS: (&str, &str) = ("hosts", "one slots=8\ntwo slots=8\n");
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`deepspeed` does not pass {names} to the nodes of the hostfile",
+        "`deepspeed` does not pass {names} to the nodes in the hostfile",
         "`deepspeed` 不会把 {names} 传到 hostfile 里的各个节点",
     ),
     why: Text::new(
         "The launcher passes on only variables that begin with `NCCL`, `PYTHON`, `MV2`, `UCX` or `MLFLOW`, or are listed in `.deepspeed_env`. No such file in the home or working directory lists {names}.",
-        "启动器只会传递以 `NCCL`、`PYTHON`、`MV2`、`UCX`、`MLFLOW` 开头的变量，以及用户主目录或工作目录下 `.deepspeed_env` 里列出的变量；这里没有 `.deepspeed_env` 列出 {names}。",
+        "启动器只会传递以 `NCCL`、`PYTHON`、`MV2`、`UCX`、`MLFLOW` 开头的变量，以及用户主目录或工作目录下 `.deepspeed_env` 里列出的变量；这两处都没有列出 {names}。",
     ),
     help: Text::new(
         "add the variables as `NAME=value` to `.deepspeed_env`, unless every node sets them at login",

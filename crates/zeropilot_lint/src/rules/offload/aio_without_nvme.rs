@@ -36,8 +36,8 @@ static WORDING: Wording = Wording {
         "`aio` 不生效：这个配置没有卸载到 NVMe",
     ),
     why: Text::new(
-        "The section sets how DeepSpeed reads and writes swap files, and this config uses no swap files.",
-        "这个配置段设置 DeepSpeed 如何读写卸载到 NVMe 的文件，而这个配置没有这样的文件。",
+        "`aio` sets how DeepSpeed reads and writes swap files, and this config uses no swap files.",
+        "`aio` 设置 DeepSpeed 如何读写卸载到 NVMe 的文件，而这个配置没有这样的文件。",
     ),
     help: Text::new(
         "remove `aio`, or offload to `nvme` in stage 3",

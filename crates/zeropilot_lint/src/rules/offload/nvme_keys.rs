@@ -39,12 +39,12 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "only NVMe offload uses {idle} of `{path}`, but the device is `{device}`",
+        "only NVMe offload uses {idle} in `{path}`, but the device is `{device}`",
         "`{path}` 里的 {idle} 只对 NVMe 卸载有效，而 device 是 `{device}`",
     ),
     why: Text::new(
-        "Buffers, pipelining and the path configure the NVMe swapper, which DeepSpeed does not create here.",
-        "缓冲区、流水线和路径都用于 NVMe 卸载模块，DeepSpeed 在这里不会创建它。",
+        "These keys set the buffers, pipelining and path of the NVMe swapper, which DeepSpeed does not create here.",
+        "这些键设置 NVMe 卸载模块的缓冲区、流水线和路径，DeepSpeed 在这里不会创建这个模块。",
     ),
     help: Text::new(
         "remove {idle}, or set `device` to `nvme` in stage 3",
@@ -59,6 +59,18 @@ const ONLY_NVME: [(&str, &[&str]); 2] = [
         &["nvme_path", "buffer_count", "pipeline_read", "pipeline_write", "fast_init"],
     ),
 ];
+
+#[cfg(test)]
+#[test]
+fn the_text_of_every_key_says_that_it_needs_nvme() {
+    for (section, only) in ONLY_NVME {
+        let section = format!("{ZERO}.{section}");
+        for key in only {
+            let text = zeropilot_config::keys::text(&format!("{section}.{key}")).expect(key);
+            assert_eq!(text.needs[&format!("{section}.device")], ["nvme"], "{key}");
+        }
+    }
+}
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for (section, only) in ONLY_NVME {

@@ -35,7 +35,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "in ZeRO stage {stage}, `nvme` means CPU offload: the optimizer states fill host memory",
+        "in ZeRO stage {stage}, `nvme` means CPU offload: the optimizer states use host memory",
         "在 ZeRO stage {stage} 下，`nvme` 等同于 CPU 卸载：优化器状态会占用主机内存",
     ),
     why: Text::new(

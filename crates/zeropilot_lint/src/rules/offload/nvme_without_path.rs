@@ -36,8 +36,8 @@ static WORDING: Wording = Wording {
         "`{path}` 要卸载到 NVMe，却没有写 `nvme_path`",
     ),
     why: Text::new(
-        "DeepSpeed builds the path of its swap files from this key. Without the key, the run fails after the model has been loaded.",
-        "DeepSpeed 用这个键拼出卸载文件的路径；缺少时会报错，而此时模型已经加载完。",
+        "DeepSpeed builds the path of its swap files from `nvme_path`. Without this key, the run fails after the model has been loaded.",
+        "DeepSpeed 用 `nvme_path` 拼出卸载文件的路径；缺少时会报错，而此时模型已经加载完。",
     ),
     help: Text::new(
         "add `\"nvme_path\"` with a directory on a local disk",

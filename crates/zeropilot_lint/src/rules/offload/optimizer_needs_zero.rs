@@ -38,7 +38,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed switches to its CPU optimizer, which rejects parameters on a GPU. Only ZeRO keeps a copy of the parameters on the CPU.",
-        "DeepSpeed 会换成 CPU 优化器，而它不接受 GPU 上的参数；只有 ZeRO 才会在 CPU 上保留一份参数。",
+        "DeepSpeed 会换成 CPU 优化器，而 CPU 优化器不接受 GPU 上的参数；只有 ZeRO 才会在 CPU 上保留一份参数。",
     ),
     help: Text::new(
         "add `\"stage\": 2` (or 1, or 3), or remove `offload_optimizer`",

@@ -35,8 +35,8 @@ static WORDING: Wording = Wording {
         "`offload_param` 在 ZeRO stage {stage} 下不生效：只有 stage 3 才会卸载参数",
     ),
     why: Text::new(
-        "In stages below 3, every rank keeps all parameters on its GPU. DeepSpeed reads the section but does not use it.",
-        "stage 低于 3 时，每个 rank 都在 GPU 上保留全部参数；DeepSpeed 读取这个配置段，但不使用。",
+        "In stages below 3, every rank keeps all parameters on its GPU. DeepSpeed reads `offload_param` but does not use it.",
+        "stage 低于 3 时，每个 rank 都在 GPU 上保留全部参数；DeepSpeed 会读取 `offload_param`，但不使用。",
     ),
     help: Text::new(
         "use stage 3, or remove `offload_param`",

@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Offload,
     severity: Severity::Note,
     summary: Text::new(
-        "gradient clipping keeps `super_offload` from overlapping with backward",
+        "gradient clipping keeps `super_offload` from overlapping with the backward pass",
         "梯度裁剪使 `super_offload` 无法与反向重叠",
     ),
     wordings: &[&WORDING],
@@ -37,11 +37,11 @@ static WORDING: Wording = Wording {
         "`gradient_clipping` 为 {clipping} 时，`super_offload` 在反向期间不做任何更新",
     ),
     why: Text::new(
-        "The norm of all gradients is known only after backward. With clipping, every update on the CPU waits for this norm, so nothing overlaps with the backward pass.",
+        "The norm of all gradients is known only after the backward pass. With clipping, every update on the CPU waits for this norm, so nothing overlaps with the backward pass.",
         "所有梯度的范数要到反向结束才知道。开启裁剪后，CPU 上的更新都要等这个范数，无法与反向重叠。",
     ),
     help: Text::new(
-        "set `gradient_clipping` to 0 if training is stable without it, or expect the speed of ordinary CPU offload",
+        "set `gradient_clipping` to 0 if training is stable without clipping, or expect the speed of ordinary CPU offload",
         "如果不裁剪也能稳定训练，就把 `gradient_clipping` 设为 0；否则速度与普通 CPU 卸载相近",
     ),
 };

@@ -30,16 +30,16 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`super_offload` needs the `device` of `offload_optimizer` to be `cpu`",
-        "`super_offload` 需要 `offload_optimizer` 的 `device` 为 `cpu`",
+        "`super_offload` needs `\"device\": \"cpu\"` in `offload_optimizer`",
+        "`super_offload` 需要在 `offload_optimizer` 里设置 `\"device\": \"cpu\"`",
     ),
     why: Text::new(
-        "DeepSpeed uses the SuperOffload optimizer whatever the device is, but prepares it only with offload. The first backward pass exits with `AttributeError: … has no attribute 'norm_for_param_grads'`.",
+        "DeepSpeed uses the SuperOffload optimizer whatever the device is, but prepares it only if offload is on. The first backward pass exits with `AttributeError: … has no attribute 'norm_for_param_grads'`.",
         "无论 device 是什么，DeepSpeed 都会使用 SuperOffload 的优化器，但只有启用卸载时才会做相应的初始化；第一次反向就以 `AttributeError: … has no attribute 'norm_for_param_grads'` 退出。",
     ),
     help: Text::new(
-        "set `\"device\": \"cpu\"`, or remove `super_offload`",
-        "设 `\"device\": \"cpu\"`，或删掉 `super_offload`",
+        "write `\"device\": \"cpu\"` in `offload_optimizer`, or remove `super_offload`",
+        "在 `offload_optimizer` 里写 `\"device\": \"cpu\"`，或删掉 `super_offload`",
     ),
 };
 

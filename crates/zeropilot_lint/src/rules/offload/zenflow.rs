@@ -69,8 +69,8 @@ static OVERWRITTEN: Wording = Wording {
         "`select_interval` 写数字时，`select_strategy` 必须是 `step` 或 `epoch`",
     ),
     why: Text::new(
-        "With the strategy `auto`, DeepSpeed sets the interval itself. If you write a number, DeepSpeed raises a warning as an exception, and the run ends.",
-        "策略为 `auto` 时由 DeepSpeed 决定间隔；如果写了数字，DeepSpeed 会把警告当作异常抛出，训练就此结束。",
+        "With the strategy `auto`, DeepSpeed sets the interval itself. If you write a number, DeepSpeed raises a warning as an exception, and the run exits.",
+        "策略为 `auto` 时由 DeepSpeed 决定间隔；如果写了数字，DeepSpeed 会把警告当作异常抛出，训练随之退出。",
     ),
     help: Text::new(
         "add `\"select_strategy\": \"step\"`, or remove `select_interval`",
@@ -84,8 +84,8 @@ static OPEN: Wording = Wording {
         "`select_strategy` 为 `{strategy}` 时，`select_interval` 必须是数字",
     ),
     why: Text::new(
-        "Only the strategy `auto` sets the interval itself. With another strategy and no number, DeepSpeed exits at startup.",
-        "只有策略 `auto` 会自动选择间隔；其他策略没有写数字时，DeepSpeed 启动就退出。",
+        "DeepSpeed sets the interval itself only with the strategy `auto`. With another strategy and no number, it exits at startup.",
+        "只有策略为 `auto` 时，DeepSpeed 才自动设定间隔；其他策略没有写数字时，DeepSpeed 启动时就会退出。",
     ),
     help: Text::new(
         "add `\"select_interval\": 4`, or another number",
@@ -114,8 +114,8 @@ static NO_PARAMETERS: Wording = Wording {
         "在 ZeRO stage {stage} 下，`zenflow` 需要 `optimizer.params`",
     ),
     why: Text::new(
-        "In stages 1 and 2, ZenFlow creates a second optimizer from these parameters, even if the script passes its own optimizer. Without them, DeepSpeed exits with `TypeError: … argument after ** must be a mapping, not NoneType`.",
-        "在 stage 1 和 2 下，ZenFlow 用这些参数再建一个优化器，脚本自带优化器时也一样。缺少这些参数时，DeepSpeed 报错退出：`TypeError: … argument after ** must be a mapping, not NoneType`。",
+        "In stages 1 and 2, ZenFlow creates a second optimizer from `optimizer.params`, even if the script passes its own optimizer. Without these parameters, DeepSpeed exits with `TypeError: … argument after ** must be a mapping, not NoneType`.",
+        "在 stage 1 和 2 下，ZenFlow 用 `optimizer.params` 再建一个优化器，脚本自带优化器时也一样。缺少这些参数时，DeepSpeed 报错退出：`TypeError: … argument after ** must be a mapping, not NoneType`。",
     ),
     help: Text::new(
         "add `\"optimizer\": {{\"type\": \"AdamW\", \"params\": {{\"lr\": 1e-4}}}}`, with your own values",
@@ -129,12 +129,12 @@ static NOT_A_NUMBER: Wording = Wording {
         "`update_interval` 不是数字时，ZenFlow 会让权重变成 NaN",
     ),
     why: Text::new(
-        "With `auto`, the default, DeepSpeed sets the accumulation steps to 0, and `engine.backward` divides the loss by this number. The first step gives infinite gradients.",
+        "With `auto`, the default, DeepSpeed sets the gradient accumulation steps to 0, and `engine.backward` divides the loss by this number. In the first step, the gradients become infinite.",
         "默认的 `auto` 会把梯度累积步数设为 0，`engine.backward` 再把 loss 除以它，第一步的梯度就是无穷大。",
     ),
     help: Text::new(
         "add `\"update_interval\": 4`, or another number; this key replaces `gradient_accumulation_steps`",
-        "加上 `\"update_interval\": 4` 或其他数字；它会取代 `gradient_accumulation_steps`",
+        "加上 `\"update_interval\": 4` 或其他数字；这个键会取代 `gradient_accumulation_steps`",
     ),
 };
 
@@ -144,7 +144,7 @@ static TOO_SHORT: Wording = Wording {
         "`select_interval` {select} 小于 `update_interval` {update}",
     ),
     why: Text::new(
-        "ZenFlow cannot select columns again before the last selection has been updated. DeepSpeed exits with a `ValueError` at startup.",
+        "ZenFlow cannot select columns again before it has updated the last selected columns. DeepSpeed exits with a `ValueError` at startup.",
         "上一次选出的列还没有更新完，ZenFlow 不能重新选择。DeepSpeed 启动时以 `ValueError` 退出。",
     ),
     help: Text::new(
@@ -159,8 +159,8 @@ static REPLACED: Wording = Wording {
         "ZenFlow 的 `update_interval` {update} 会取代 `gradient_accumulation_steps` {steps}",
     ),
     why: Text::new(
-        "DeepSpeed loads the batch sizes from the config and then accumulates over {update} micro-steps. The actual global batch size differs from `train_batch_size`.",
-        "DeepSpeed 先按配置加载 batch 大小，之后却按 {update} 个 micro step 累积，实际的全局 batch 与 `train_batch_size` 不同。",
+        "DeepSpeed loads the batch sizes from the config and then accumulates gradients over {update} micro-steps. The actual global batch size differs from `train_batch_size`.",
+        "DeepSpeed 先按配置加载 batch 大小，之后却按 {update} 个 micro step 累积梯度，实际的全局 batch 与 `train_batch_size` 不同。",
     ),
     help: Text::new(
         "set `update_interval` and `gradient_accumulation_steps` to the same number",
@@ -174,8 +174,8 @@ static NO_OVERLAP: Wording = Wording {
         "在 ZeRO stage {stage} 下，ZenFlow 的 `offload` 需要 `overlap_comm`",
     ),
     why: Text::new(
-        "DeepSpeed exits at startup if `overlap_comm` is off. Below stage 3, it is off by default.",
-        "`overlap_comm` 关闭时，DeepSpeed 启动就退出。stage 低于 3 时，它默认关闭。",
+        "DeepSpeed exits at startup if `overlap_comm` is off. Below stage 3, this key is off by default.",
+        "`overlap_comm` 关闭时，DeepSpeed 启动时就会退出。stage 低于 3 时，这个键默认关闭。",
     ),
     help: Text::new(
         "add `\"overlap_comm\": true` to `zero_optimization`, or remove ZenFlow's `offload`",
@@ -254,8 +254,12 @@ fn intervals(subject: &Subject<'_>, section: &Member, found: &mut Vec<Diagnostic
         None if is_there(TRAIN) != is_there(MICRO) => Some(1),
         _ => None,
     };
+    // Without CPU offload, stages 1 and 2 do not come that far.
+    let starts = !matches!(subject.stage(), Some(1..=2))
+        || subject.device("offload_optimizer") != Some(Device::None);
     if let (Some(update), Some(steps)) = (whole("update_interval"), steps)
         && update != steps
+        && starts
     {
         let told = at_member(&RULE, &REPLACED, &path, section).severity(Severity::Note);
         found.push(told.with("update", i128::from(update)).with("steps", i128::from(steps)));

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Warning,
     summary: Text::new(
-        "DeepSpeed does not use the optimizer of the config",
+        "DeepSpeed does not use the optimizer in the config",
         "DeepSpeed 没有使用配置里的优化器",
     ),
     wordings: &[&WORDING],

@@ -32,10 +32,13 @@ static WORDING: Wording = Wording {
         "`{name}` 需要动态 loss scale，而 `loss_scale` 固定为 {scale}",
     ),
     why: Text::new(
-        "DeepSpeed checks the loss scale when it creates the engine and exits with an error.",
+        "DeepSpeed checks the loss scale when it creates the engine and exits with an error if the scale is fixed.",
         "DeepSpeed 创建 engine 时会检查 loss scale，不是动态的就报错退出。",
     ),
-    help: Text::new("write `\"loss_scale\": 0`", "写成 `\"loss_scale\": 0`"),
+    help: Text::new(
+        "write `\"loss_scale\": 0` for a dynamic loss scale",
+        "写成 `\"loss_scale\": 0`，即动态 loss scale",
+    ),
 };
 
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {

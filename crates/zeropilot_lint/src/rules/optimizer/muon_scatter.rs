@@ -17,8 +17,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Error,
     summary: Text::new(
-        "`Muon` before 0.17.6, or in stage 3 before 0.18.9 or with `reduce_scatter`",
-        "0.17.6 之前使用 `Muon`；stage 3 下，0.18.9 之前使用 `Muon` 或搭配 `reduce_scatter`",
+        "`Muon` before DeepSpeed 0.17.6; in stage 3, before 0.18.9 or with `reduce_scatter`",
+        "在 DeepSpeed 0.17.6 之前使用 `Muon`；stage 3 下，在 0.18.9 之前使用，或同时开启 `reduce_scatter`",
     ),
     wordings: &[&WORDING, &STAGE_3, &OF_PYTORCH],
     sources: &[],
@@ -68,7 +68,7 @@ static STAGE_3: Wording = Wording {
     ),
     why: Text::new(
         "Before 0.18.9, Muon works only up to stage 2. DeepSpeed checks this when it creates the optimizer and exits with an error.",
-        "在 0.18.9 之前，Muon 最高只支持 stage 2；DeepSpeed 创建优化器时检查，不满足就退出。",
+        "在 0.18.9 之前，Muon 最高只支持 stage 2；DeepSpeed 创建优化器时检查，不满足就报错退出。",
     ),
     help: Text::new(
         "use stage 1 or 2, or DeepSpeed 0.18.9 or later",
@@ -82,8 +82,8 @@ static OF_PYTORCH: Wording = Wording {
         "DeepSpeed {version} 用的是 PyTorch 的 `Muon`，它只接受矩阵",
     ),
     why: Text::new(
-        "Norms and biases are vectors: the run stops with `Muon only supports 2D parameters`. Since 0.17.6, DeepSpeed has its own Muon, which trains them with Adam.",
-        "norm 和 bias 是向量，训练会以 `Muon only supports 2D parameters` 退出。从 0.17.6 起，DeepSpeed 有自己的 Muon，会用 Adam 训练它们。",
+        "Norms and biases are vectors: the run exits with `Muon only supports 2D parameters`. Since 0.17.6, DeepSpeed has its own Muon, which trains vectors with Adam.",
+        "norm 和 bias 是向量，训练会以 `Muon only supports 2D parameters` 退出。从 0.17.6 起，DeepSpeed 有自己的 Muon，会用 Adam 训练这些参数。",
     ),
     help: Text::new(
         "use DeepSpeed 0.18 or later, or another optimizer",

@@ -38,8 +38,8 @@ static ALONE: Wording = Wording {
         "`optimizer` 里没有 `type`：DeepSpeed 不会据此创建优化器",
     ),
     why: Text::new(
-        "Without a `type`, the section has no effect. If the script passes no optimizer either, ZeRO stages 1 and 2 fail at startup, and the other stages fail at the first step.",
-        "没有 `type`，这个配置段就不生效。如果脚本也没有传优化器，stage 1/2 启动时报错，其余 stage 在第一步报错。",
+        "Without a `type`, `optimizer` has no effect. If the script passes no optimizer either, ZeRO stages 1 and 2 fail at startup, and the other stages fail in the first step.",
+        "没有 `type`，`optimizer` 配置段就不生效。如果脚本也没有传优化器，stage 1/2 启动时报错，其余 stage 在第一步报错。",
     ),
     help: Text::new(
         "add `\"type\": \"AdamW\"`, or remove `optimizer` if the script passes its own optimizer",

@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "optimizer-of-the-script",
     group: Group::Optimizer,
     severity: Severity::Warning,
-    summary: Text::new("the config replaces the optimizer of the script", "配置会替换脚本指定的优化器"),
+    summary: Text::new("the config replaces the script's optimizer", "配置会替换脚本指定的优化器"),
     wordings: &[&SECTION, &OFFLOAD],
     sources: &["huggingface/accelerate#2169", "deepspeedai/DeepSpeed#6666", "huggingface/transformers#34893"],
     examples: &[
@@ -55,7 +55,7 @@ static SECTION: Wording = Wording {
         "配置里只要有 `optimizer` 配置段，就会替换 HF Trainer 的优化器，而且没有任何提示。",
     ),
     help: Text::new(
-        "remove the `optimizer` section to use the optimizer of the script",
+        "remove the `optimizer` section to use the script's optimizer",
         "删掉 `optimizer` 配置段，就会用脚本里的优化器",
     ),
 };
@@ -70,7 +70,7 @@ static OFFLOAD: Wording = Wording {
         "开启 `offload_optimizer` 后，accelerate 会把它不支持的优化器一律换成 fp32 状态的 CPU Adam：既没有 8 位状态，也不是原来的算法，而且没有提示。",
     ),
     help: Text::new(
-        "use `adamw_torch`, which matches the optimizer that runs; or remove `offload_optimizer`; or set `\"zero_force_ds_cpu_optimizer\": false` to keep the optimizer of the script",
+        "use `adamw_torch`, which matches the optimizer that runs; or remove `offload_optimizer`; or set `\"zero_force_ds_cpu_optimizer\": false` to keep the script's optimizer",
         "改用 `adamw_torch`，与实际一致；或不用 `offload_optimizer`；或写 `\"zero_force_ds_cpu_optimizer\": false` 保留脚本的优化器",
     ),
 };

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "optimizer-parameter-value",
     group: Group::Optimizer,
     severity: Severity::Error,
-    summary: Text::new("an invalid value of an optimizer parameter", "优化器参数的值无效"),
+    summary: Text::new("an invalid value for an optimizer parameter", "优化器参数的值无效"),
     wordings: &[&NULL, &NO_NUMBER, &BETAS, &RANGE],
     sources: &[],
     examples: &[

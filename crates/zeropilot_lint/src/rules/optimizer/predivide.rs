@@ -50,7 +50,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "In stages 2 and 3, DeepSpeed always divides gradients by the number of ranks before the reduce-scatter. Any other scaling raises an error at startup.",
-        "stage 2、3 下，DeepSpeed 总是在 reduce-scatter 之前把梯度除以 rank 数；写了别的缩放方式，启动时会报错。",
+        "stage 2、3 下，DeepSpeed 总是在 reduce-scatter 之前把梯度除以总卡数；写了别的缩放方式，启动时会报错。",
     ),
     help: Text::new(
         "remove `{path}`, or set `reduce_scatter` to false in `zero_optimization`",
@@ -65,7 +65,7 @@ static IGNORED: Wording = Wording {
     ),
     why: Text::new(
         "In stage 1, DeepSpeed uses this key only when it reduces without a reduce-scatter. With `reduce_scatter`, the default, DeepSpeed divides gradients by the number of ranks before it reduces them.",
-        "在 stage 1 下，DeepSpeed 只有在规约不用 reduce-scatter 时才使用这个键。`reduce_scatter` 默认开启，此时 DeepSpeed 在规约前就把梯度除以了 rank 数。",
+        "在 stage 1 下，DeepSpeed 只有在规约不用 reduce-scatter 时才使用这个键。`reduce_scatter` 默认开启，此时 DeepSpeed 在规约前就把梯度除以了总卡数。",
     ),
     help: WORDING.help,
 };

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Warning,
     summary: Text::new(
-        "the config replaces the scheduler of the script",
+        "the config replaces the script's scheduler",
         "配置会替换脚本里的调度器",
     ),
     wordings: &[&WORDING],
@@ -51,7 +51,7 @@ static WORDING: Wording = Wording {
         "配置里只要有 `scheduler` 配置段，就会替换 HF Trainer 的调度器，而且没有任何提示。",
     ),
     help: Text::new(
-        "remove the `scheduler` section to use the Trainer's scheduler, or choose one with the curve you want",
+        "remove the `scheduler` section to use the Trainer's scheduler, or choose a scheduler with the curve you want",
         "删掉 `scheduler` 配置段就会使用 Trainer 的调度器；或换成曲线合适的调度器",
     ),
 };
@@ -72,7 +72,9 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             Text::new("stays at its peak after the warmup", "在 warmup 之后保持峰值不变"),
         ),
         "WarmupDecayLR" => (&["linear"][..], Text::new("decays linearly", "线性衰减")),
-        "WarmupCosineLR" => (&["cosine"][..], Text::new("decays along a cosine", "按余弦衰减")),
+        "WarmupCosineLR" => {
+            (&["cosine"][..], Text::new("decays along a cosine curve", "按余弦曲线衰减"))
+        }
         _ => return,
     };
     if same.contains(&wanted.as_str()) {

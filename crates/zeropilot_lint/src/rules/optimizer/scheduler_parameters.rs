@@ -56,7 +56,7 @@ static UNKNOWN: Wording = Wording {
 };
 
 static MISSING: Wording = Wording {
-    message: Text::new("`{name}` needs {missing}", "`{name}` 必须给出 {missing}"),
+    message: Text::new("`{name}` needs {missing}", "`{name}` 需要参数 {missing}"),
     why: Text::new(
         "The constructor has no default for this parameter, and no framework fills in a missing key.",
         "这个参数在构造函数里没有默认值，训练框架也不会填没写的键。",

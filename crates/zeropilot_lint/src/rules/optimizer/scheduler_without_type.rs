@@ -29,8 +29,8 @@ static WORDING: Wording = Wording {
         "`scheduler` 里没有 `type`：DeepSpeed 不会创建调度器，学习率一直不变",
     ),
     why: Text::new(
-        "DeepSpeed checks only the type. Without it, DeepSpeed silently ignores the parameters of the section.",
-        "DeepSpeed 只检查类型；没有类型，这个配置段的参数全都不生效，也没有提示。",
+        "DeepSpeed creates a scheduler only if `scheduler` has a `type`. Otherwise, it silently ignores the parameters of `scheduler`.",
+        "`scheduler` 里写了 `type`，DeepSpeed 才会创建调度器；否则 `scheduler` 的参数全都不生效，也没有提示。",
     ),
     help: Text::new(
         "add a `type`, such as `WarmupDecayLR`, or remove `scheduler`",

@@ -27,14 +27,14 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`{key}` \"sum\" does not work with {feature}",
-        "`{key}` 设为 \"sum\" 不能与 {feature} 一起用",
+        "`{key}` 设为 \"sum\" 时不能与 {feature} 一起使用",
     ),
     why: Text::new(
         "{feature} averages gradients over the ranks itself, and DeepSpeed raises an error at startup.",
-        "{feature} 自己会对各 rank 的梯度取平均，DeepSpeed 启动时报错。",
+        "{feature} 本身会对各 rank 的梯度取平均，DeepSpeed 启动时报错。",
     ),
     help: Text::new(
-        "remove `{key}` to average, or do not use {feature}",
+        "remove `{key}` to average gradients, or do not use {feature}",
         "删掉 `{key}` 改为取平均，或不用 {feature}",
     ),
 };

@@ -38,7 +38,7 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "the PyTorch scheduler `{name}` rejects the optimizer that DeepSpeed wraps",
+        "the PyTorch scheduler `{name}` rejects DeepSpeed's optimizer wrapper",
         "PyTorch 的调度器 `{name}` 不接受 DeepSpeed 包装后的优化器",
     ),
     why: Text::new(

@@ -48,7 +48,7 @@ static WORDING: Wording = Wording {
         "DeepSpeed 没有 `{name}` 这个优化器{nearest}",
     ),
     why: Text::new(
-        "DeepSpeed looks for the name among its own optimizers and, case-sensitively, in `torch.optim`. If it finds none, it exits with an error.",
+        "DeepSpeed looks for the name among its own optimizers and, case-sensitively, in `torch.optim`. If neither has the name, DeepSpeed exits with an error.",
         "DeepSpeed 先在自己的优化器里找，再到 `torch.optim` 里找（区分大小写），都找不到就报错退出。",
     ),
     help: Text::new(

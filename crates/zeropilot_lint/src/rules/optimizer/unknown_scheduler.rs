@@ -46,7 +46,7 @@ static WORDING: Wording = Wording {
         "DeepSpeed 没有 `{name}` 这个调度器{nearest}",
     ),
     why: Text::new(
-        "DeepSpeed looks for a class of exactly this name among its own schedulers and in `torch.optim.lr_scheduler`, finds none and exits. PyTorch schedulers work only in fp32 without ZeRO; otherwise, they reject DeepSpeed's optimizer with a `TypeError`.",
+        "DeepSpeed looks for a class with exactly this name among its own schedulers and in `torch.optim.lr_scheduler`, finds none and exits. PyTorch schedulers work only in fp32 without ZeRO; otherwise, they reject DeepSpeed's optimizer with a `TypeError`.",
         "DeepSpeed 在自己的调度器和 `torch.optim.lr_scheduler` 里按类名（区分大小写）查找，找不到就退出。PyTorch 的调度器只能用于不开 ZeRO 的 fp32 训练；其他情况下，它们会以 `TypeError` 拒绝 DeepSpeed 的优化器。",
     ),
     help: Text::new(

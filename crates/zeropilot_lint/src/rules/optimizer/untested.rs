@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Optimizer,
     severity: Severity::Error,
     summary: Text::new(
-        "ZeRO with an optimizer that DeepSpeed did not test",
+        "ZeRO with an untested optimizer",
         "ZeRO 搭配了未经测试的优化器",
     ),
     wordings: &[&WORDING],
@@ -50,8 +50,8 @@ static WORDING: Wording = Wording {
         "除非 `zero_allow_untested_optimizer` 为 true，否则 ZeRO 不接受 `{name}`",
     ),
     why: Text::new(
-        "DeepSpeed tested ZeRO with Adam, AdamW, Adagrad, Lion and (in newer versions) Muon. With any other optimizer, it exits unless `zero_allow_untested_optimizer` is true.",
-        "DeepSpeed 测试过可与 ZeRO 一起使用的优化器有 Adam、AdamW、Adagrad、Lion 和（较新版本里的）Muon；使用其他优化器时，必须把 `zero_allow_untested_optimizer` 设为 true，否则直接退出。",
+        "ZeRO is tested with Adam, AdamW, Adagrad, Lion and (in newer versions) Muon. With any other optimizer, DeepSpeed exits unless `zero_allow_untested_optimizer` is true.",
+        "在 ZeRO 下经过测试的优化器有 Adam、AdamW、Adagrad、Lion 和（较新版本里的）Muon；使用其他优化器时，必须把 `zero_allow_untested_optimizer` 设为 true，否则 DeepSpeed 会直接退出。",
     ),
     help: Text::new(
         "add `\"zero_allow_untested_optimizer\": true`, or use one of the tested optimizers",

@@ -11,7 +11,10 @@ pub(crate) static RULE: Rule = Rule {
     name: "warmup-longer-than-training",
     group: Group::Optimizer,
     severity: Severity::Warning,
-    summary: Text::new("the warmup is longer than the whole schedule", "warmup 比整个训练还长"),
+    summary: Text::new(
+        "the warmup is longer than the whole schedule",
+        "warmup 比整个学习率调度还长",
+    ),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(

@@ -40,12 +40,12 @@ static DROPPED: Wording = Wording {
         "`--{option}` 不生效：accelerate 不会把它传给各个 rank",
     ),
     why: Text::new(
-        "accelerate passes these options on only if its YAML file has a `parallelism_config` section and `distributed_type: DEEPSPEED`. In addition, the command line must not contain `--use_deepspeed`. Otherwise, the run starts, but ranks share no sequence.",
+        "accelerate passes these options on only if its YAML file has a `parallelism_config` section and `distributed_type: DEEPSPEED`, and the command omits `--use_deepspeed`. Otherwise, the run starts, but every rank processes its own full sequence.",
         "只有 accelerate 的 YAML 里有 `parallelism_config` 配置段并写着 `distributed_type: DEEPSPEED`，而且命令行没有 `--use_deepspeed` 时，accelerate 才会传递这些选项。否则训练照样启动，但每个 rank 仍然各自处理完整的序列。",
     ),
     help: Text::new(
-        "add a `parallelism_config` section to the YAML file, or pass `ParallelismConfig(sp_size=…)` in the script",
-        "把 `parallelism_config` 配置段写进 YAML，或在脚本里传入 `ParallelismConfig(sp_size=…)`",
+        "add a `parallelism_config` section to accelerate's YAML file, or pass `ParallelismConfig(sp_size=…)` in the script",
+        "把 `parallelism_config` 配置段写进 accelerate 的 YAML，或在脚本里传入 `ParallelismConfig(sp_size=…)`",
     ),
 };
 

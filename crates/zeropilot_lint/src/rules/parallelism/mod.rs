@@ -30,7 +30,7 @@ const TENSOR_PARALLEL: &str = r#"{"train_micro_batch_size_per_gpu": 1, "zero_opt
 fn tensor_parallel(report: Option<&crate::report::Report>) -> Option<usize> {
     use num_traits::ToPrimitive as _;
     use zeropilot_config::python::PyValue;
-    let table = report?.resolved.as_ref()?.keys.table();
+    let table = report?.values()?.keys.table();
     match table.get("tensor_parallel.autotp_size")? {
         PyValue::Int(size) => size.to_usize().filter(|size| *size > 1),
         _ => None,

@@ -41,8 +41,8 @@ static WORDING: Wording = Wording {
         "第一次参数更新就会崩溃：Ulysses 与 ZeRO stage 1、bf16、`grad_accum_dtype: fp32` 一起使用",
     ),
     why: Text::new(
-        "With this combination, DeepSpeed uses its `BF16_Optimizer`, which treats ranks that share a sequence as tensor-parallel ranks. All ranks except the first find no gradients and fail (\"stack expects a non-empty TensorList\"; DeepSpeed 0.18: \"list index out of range\").",
-        "这种组合下，DeepSpeed 使用 `BF16_Optimizer`，它会把共同处理一条序列的 rank 当成张量并行的 rank。其中除第一个以外的 rank 都找不到梯度，于是报错（`stack expects a non-empty TensorList`；DeepSpeed 0.18 为 `list index out of range`）。",
+        "With ZeRO stage 1, bf16 and `grad_accum_dtype: fp32`, DeepSpeed uses its `BF16_Optimizer`, which treats ranks that share a sequence as tensor-parallel ranks. All ranks except the first find no gradients and fail (\"stack expects a non-empty TensorList\"; DeepSpeed 0.18: \"list index out of range\").",
+        "使用 ZeRO stage 1、bf16 和 `grad_accum_dtype: fp32` 时，DeepSpeed 会用 `BF16_Optimizer`，把共同处理一条序列的 rank 当成张量并行的 rank。其中除第一个以外的 rank 都找不到梯度，于是报错（`stack expects a non-empty TensorList`；DeepSpeed 0.18 为 `list index out of range`）。",
     ),
     help: Text::new(
         "use ZeRO stage 3, which also scales the gradients of a shared sequence correctly",

@@ -41,8 +41,8 @@ static WORDING: Wording = Wording {
         "打包在一起的文档会跨越边界互相计算注意力：Ulysses 与 `sdpa` 一起使用时会丢掉掩码",
     ),
     why: Text::new(
-        "DeepSpeed passes no mask to the attention of a shared sequence; only flash attention reads document boundaries from the position ids. With `sdpa`, training continues with different losses: 4.8776 instead of 4.8745 on two ranks.",
-        "多个 rank 共同处理一条序列（Ulysses）时，DeepSpeed 不会把掩码传给注意力，只有 flash attention 会从 position id 读出文档边界。用 `sdpa` 时训练照常进行，但 loss 不同：两个 rank 上是 4.8776，而不是 4.8745。",
+        "With Ulysses, DeepSpeed passes no mask to attention; only flash attention reads document boundaries from the position ids. With `sdpa`, training continues with a different loss: 4.8776 instead of 4.8745 on two ranks.",
+        "使用 Ulysses 时，DeepSpeed 不会把掩码传给注意力，只有 flash attention 会从 position id 读出文档边界。用 `sdpa` 时训练照常进行，但 loss 不同：两个 rank 上是 4.8776，而不是 4.8745。",
     ),
     help: Text::new(
         "use `flash_attention_2` with a micro-batch size of 1, or turn packing off",

@@ -13,8 +13,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Gradients,
     severity: Severity::Warning,
     summary: Text::new(
-        "with Ulysses, a model that gets no position ids counts from 0 on every rank",
-        "使用 Ulysses 时，模型收不到 position id，每个 rank 都会从 0 开始计数",
+        "with Ulysses and no `position_ids` passed to the model, positions start at 0 on every rank",
+        "使用 Ulysses 时，如果不给模型传入 `position_ids`，每个 rank 上的位置都从 0 开始",
     ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed deepspeed/runtime/sequence_parallel/ulysses_sp.py, UlyssesSPDataLoaderAdapter"],

@@ -50,13 +50,13 @@ static ATTENTION: Wording = Wording {
     ),
     help: Text::new(
         "use `flash_attention_2`, `flash_attention_3` or `sdpa`, and load the model with the same implementation",
-        "改用 `flash_attention_2`、`flash_attention_3` 或 `sdpa`，加载模型时也用同一种",
+        "改用 `flash_attention_2`、`flash_attention_3` 或 `sdpa`，加载模型时也用同一种实现",
     ),
 };
 
 static RANKS: Wording = Wording {
     message: Text::new(
-        "{ranks} ranks are not divisible into groups of {shared} that share a sequence",
+        "{ranks} ranks cannot be divided into groups of {shared} that share a sequence",
         "序列并行以每 {shared} 个 rank 为一组，{ranks} 个 rank 分不成整组",
     ),
     why: Text::new(
@@ -75,8 +75,8 @@ static TENSOR: Wording = Wording {
         "`tensor_parallel.autotp_size` 和 Ulysses 不能一起使用",
     ),
     why: Text::new(
-        "Both group neighboring ranks, but tensor parallelism needs the same tokens within a group, and Ulysses gives each rank a different part of the sequence. DeepSpeed exits with \"Data inconsistency within the TP group\".",
-        "两者都用相邻的 rank 分组：张量并行要求组内 token 相同，而 Ulysses 让组内各 rank 处理一条序列的不同部分。DeepSpeed 会以 `Data inconsistency within the TP group` 退出。",
+        "Tensor parallelism needs the same tokens on neighboring ranks, but Ulysses gives these ranks different parts of a sequence. DeepSpeed exits with \"Data inconsistency within the TP group\".",
+        "张量并行要求相邻的 rank 处理相同的 token，而 Ulysses 让这些 rank 处理一条序列的不同部分。DeepSpeed 会以 `Data inconsistency within the TP group` 退出。",
     ),
     help: Text::new(
         "remove `tensor_parallel` from the config, or do not use sequence parallelism",

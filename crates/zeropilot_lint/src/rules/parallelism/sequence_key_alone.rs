@@ -65,16 +65,18 @@ static ALONE: Wording = Wording {
 
 static WITHOUT_GROUPS: Wording = Wording {
     message: Text::new(
-        "ranks share no sequence: `deepspeed.initialize` gets no `mpu`, so this key affects only batch sizes",
+        "sequence parallelism is off: `deepspeed.initialize` gets no `mpu`; the key affects only batch sizes",
         "序列并行没有生效：`deepspeed.initialize` 没有收到 `mpu`，这个键只影响 batch 大小",
     ),
     why: ALONE.why,
     help: ALONE.help,
 };
 
-pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    const KEY: &str = "sequence_parallel_size";
-    let Some(node) = subject.node([KEY]) else { return };
+const KEY: &str = "sequence_parallel_size";
+
+/// The size, where it is the only thing that speaks of sequence parallelism.
+pub(crate) fn size_alone<'a>(subject: &Subject<'a>) -> Option<&'a Node> {
+    let node = subject.node([KEY])?;
     let is_shared = match &node.value {
         Value::Int(size) => size.to_u64().is_some_and(|size| size > 1),
         _ => false,
@@ -82,9 +84,12 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     // With both keys the engine builds a mesh, which other attention uses.
     let has_mesh = subject.node(["data_parallel_size"]).is_some();
     let has_groups = subject.script.sharing.is_some() || has_mesh || splits_by_compiling(subject);
-    if !is_shared || has_groups || subject.version < EngineVersion::V0_17 {
-        return;
-    }
+    let is_alone = is_shared && !has_groups && subject.version >= EngineVersion::V0_17;
+    is_alone.then_some(node)
+}
+
+pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(node) = size_alone(subject) else { return };
     found.push(match subject.script.makes_engine {
         true => at_value(&RULE, &WITHOUT_GROUPS, &[KEY], node).severity(Severity::Warning),
         false => at_value(&RULE, &ALONE, &[KEY], node),

@@ -39,11 +39,11 @@ static WORDING: Wording = Wording {
         "每步只用 {samples} 个不同的样本，而不是 {batch} 个：每 {ranks} 个 rank 计算的是同一批样本",
     ),
     why: Text::new(
-        "DeepSpeed multiplies the micro-batch size and the accumulation steps by the number of ranks and does not divide by `autotp_size`. It averages gradients over the groups only, so the learning rate applies to the smaller batch.",
-        "DeepSpeed 把 micro batch、梯度累积步数和全部 rank 数相乘，没有除以 `autotp_size`；梯度只在各组之间求平均，所以学习率对应的是更小的 batch。",
+        "DeepSpeed multiplies the micro-batch size and the gradient accumulation steps by the number of ranks and does not divide by `autotp_size`. It averages gradients over the groups only, so the learning rate applies to the smaller batch.",
+        "DeepSpeed 把 micro batch、梯度累积步数和总卡数相乘，没有除以 `autotp_size`；梯度只在各组之间求平均，所以学习率对应的是更小的 batch。",
     ),
     help: Text::new(
-        "choose the learning rate for {samples} samples, or multiply `train_batch_size` and the accumulation steps by {ranks}",
+        "choose the learning rate for {samples} samples, or multiply `train_batch_size` and the gradient accumulation steps by {ranks}",
         "按 {samples} 个样本设定学习率，或把 `train_batch_size` 和梯度累积步数都乘以 {ranks}",
     ),
 };

@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Launch,
     severity: Severity::Error,
     summary: Text::new(
-        "ranks of a tensor-parallel group get different samples",
+        "ranks in a tensor-parallel group get different samples",
         "同一个张量并行组内的 rank 收到了不同的样本",
     ),
     wordings: &[&WORDING],
@@ -36,16 +36,16 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`DistributedSampler` gives each rank its own samples, but groups of {ranks} ranks need the same",
+        "`DistributedSampler` gives each rank its own samples, but groups of {ranks} ranks need the same ones",
         "`DistributedSampler` 会给每个 rank 不同的样本，而每 {ranks} 个 rank 必须使用同一批样本",
     ),
     why: Text::new(
-        "The ranks of a tensor-parallel group compute one batch together. DeepSpeed compares their inputs in the first forward pass and exits with \"Data inconsistency within the TP group\".",
+        "The ranks in a tensor-parallel group compute one batch together. DeepSpeed compares their inputs in the first forward pass and exits with \"Data inconsistency within the TP group\".",
         "一个张量并行组的各个 rank 共同计算同一个 batch。DeepSpeed 在第一次前向时比较它们的输入，不一致就以 `Data inconsistency within the TP group` 退出。",
     ),
     help: Text::new(
-        "pass `num_replicas` (ranks divided by `autotp_size`) and `rank` (the rank divided by `autotp_size`, rounded down)",
-        "传入 `num_replicas`（总卡数除以 `autotp_size`）和 `rank`（rank 编号除以 `autotp_size`，向下取整）",
+        "pass `num_replicas` (ranks divided by `autotp_size`) and `rank` (the rank divided by `autotp_size`, rounded down) to `DistributedSampler`",
+        "给 `DistributedSampler` 传入 `num_replicas`（总卡数除以 `autotp_size`）和 `rank`（rank 编号除以 `autotp_size`，向下取整）",
     ),
 };
 

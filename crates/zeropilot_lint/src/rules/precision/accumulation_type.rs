@@ -43,8 +43,8 @@ static UNKNOWN: Wording = Wording {
         "DeepSpeed 不支持 `grad_accum_dtype` 的值 `{value}`",
     ),
     why: Text::new(
-        "DeepSpeed checks the type only when it creates the engine, after the model has been loaded, and exits with an error.",
-        "DeepSpeed 到创建 engine 时才检查这个类型并报错退出，此时模型已经加载完。",
+        "DeepSpeed checks `grad_accum_dtype` only when it creates the engine, after the model has been loaded, and exits with an error.",
+        "DeepSpeed 到创建 engine 时才检查 `grad_accum_dtype` 并报错退出，此时模型已经加载完。",
     ),
     help: Text::new(
         "set `grad_accum_dtype` to `fp32`, `bf16` or `fp16`",
@@ -58,7 +58,7 @@ static MIXED: Wording = Wording {
         "不用 ZeRO 时，梯度只能按模型的类型 {model} 累积，DeepSpeed 不接受 `{value}`",
     ),
     why: Text::new(
-        "Only the ZeRO optimizers keep gradients in a separate type. DeepSpeed reports an unsupported combination of model type and accumulation type, and exits.",
+        "Only the ZeRO optimizers keep gradients in a separate type. DeepSpeed reports an unsupported combination of model type and gradient accumulation type, and exits.",
         "只有 ZeRO 的优化器才会用单独的类型保存梯度。DeepSpeed 会报告模型类型与累积类型的组合不受支持，然后退出。",
     ),
     help: Text::new(

@@ -40,8 +40,8 @@ static WORDING: Wording = Wording {
         "Apex `amp` 不能与 {other} 同时使用",
     ),
     why: Text::new(
-        "DeepSpeed checks this combination when it creates the optimizer, after the model has been loaded, and exits with an error.",
-        "DeepSpeed 到创建优化器时才检查这种组合并报错退出，此时模型已经加载完。",
+        "DeepSpeed checks the combination of `amp` and {other} when it creates the optimizer, after the model has been loaded, and exits with an error.",
+        "DeepSpeed 到创建优化器时才检查 `amp` 与 {other} 的组合并报错退出，此时模型已经加载完。",
     ),
     help: Text::new(
         "remove `amp`; with ZeRO, use `bf16` or `fp16` instead",

@@ -12,8 +12,8 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Precision,
     severity: Severity::Error,
     summary: Text::new(
-        "`torch_autocast` with `fp16` or `bf16` before 0.18.3",
-        "0.18.3 之前同时使用 `torch_autocast` 和 `fp16`/`bf16`",
+        "`torch_autocast` with `fp16` or `bf16` before DeepSpeed 0.18.3",
+        "DeepSpeed 0.18.3 之前同时使用 `torch_autocast` 和 `fp16`/`bf16`",
     ),
     wordings: &[&WORDING],
     sources: &[],
@@ -40,8 +40,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed {version} 不允许同时启用 `torch_autocast` 和 `{section}`",
     ),
     why: Text::new(
-        "Before 0.18.3, autocast does not work with `fp16` or `bf16`. DeepSpeed checks this at startup and exits with an error.",
-        "在 0.18.3 之前，autocast 不能与 `fp16` 或 `bf16` 一起使用；DeepSpeed 启动时会检查并报错退出。",
+        "Before DeepSpeed 0.18.3, autocast does not work with `fp16` or `bf16`. DeepSpeed checks this at startup and exits with an error.",
+        "在 DeepSpeed 0.18.3 之前，autocast 不能与 `fp16` 或 `bf16` 一起使用；DeepSpeed 启动时会检查并报错退出。",
     ),
     help: Text::new(
         "remove `{section}`, or use DeepSpeed 0.18.3 or later",

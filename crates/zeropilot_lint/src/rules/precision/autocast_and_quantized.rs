@@ -30,8 +30,8 @@ static WORDING: Wording = Wording {
         "`torch_autocast` 与 `zero_quantized_weights` 不能同时使用",
     ),
     why: Text::new(
-        "DeepSpeed raises an error at startup if both keys are on.",
-        "两个键同时开启时，DeepSpeed 启动时会报错。",
+        "If `torch_autocast` and `zero_quantized_weights` are both on, DeepSpeed raises an error at startup.",
+        "如果同时开启 `torch_autocast` 和 `zero_quantized_weights`，DeepSpeed 启动时会报错。",
     ),
     help: Text::new(
         "turn off `torch_autocast` or `zero_quantized_weights`; with `bf16` instead of autocast, DeepSpeed can quantize the weights",

@@ -62,8 +62,8 @@ static AGAINST_SCRIPT: Wording = Wording {
         "`mixed_precision` 与配置不一致时，accelerate 启动时报错。",
     ),
     help: Text::new(
-        "set the same type in the script and the config, or write `\"auto\"` for `enabled`",
-        "把脚本和配置改成一致，或把 `enabled` 写成 `\"auto\"`",
+        "set the same type in the script and the config, or set `enabled` to `\"auto\"`",
+        "把脚本和配置改成同一种精度，或把 `enabled` 设为 `\"auto\"`",
     ),
 };
 
@@ -72,7 +72,9 @@ pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
     let found = Diagnostic::new(&RULE, &IN_CONFIG, problem.path.clone(), problem.span);
     let other = subject.node(["bf16", "enabled"]).or_else(|| subject.node(["bfloat16", "enabled"]));
     match other.filter(|node| node.span != problem.span) {
-        Some(node) => found.related(node.span, Text::new("and here", "还有这里")),
+        Some(node) => {
+            found.related(node.span, Text::new("`bf16` is enabled here", "`bf16` 在这里启用"))
+        }
         None => found,
     }
 }

@@ -29,8 +29,8 @@ static WORDING: Wording = Wording {
         "`buffer_dtype` 写的 {value} 不是数据类型",
     ),
     why: Text::new(
-        "DeepSpeed does not check the name when it loads the config. `deepspeed.initialize` then exits with a `ValueError`.",
-        "DeepSpeed 加载配置时不检查这个名字，之后 `deepspeed.initialize` 会以 `ValueError` 退出。",
+        "DeepSpeed does not check `buffer_dtype` when it loads the config. `deepspeed.initialize` then exits with a `ValueError`.",
+        "DeepSpeed 加载配置时不检查 `buffer_dtype`，之后 `deepspeed.initialize` 会以 `ValueError` 退出。",
     ),
     help: Text::new(
         "set `buffer_dtype` to `fp32`, `bf16` or `fp16`, or remove the key",

@@ -31,8 +31,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 只接受通信数据类型的简写。",
     ),
     help: Text::new(
-        "set `{key}` to the short name, or remove the key to communicate in the training precision",
-        "把 `{key}` 改为简写，或删掉这个键，按训练精度通信",
+        "set `{key}` to the short name of a type, or remove the key to communicate in the training precision",
+        "把 `{key}` 改为类型的简写，或删掉这个键，按训练精度通信",
     ),
 };
 

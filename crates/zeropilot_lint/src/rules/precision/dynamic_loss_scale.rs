@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     name: "dynamic-loss-scale",
     group: Group::Precision,
     severity: Severity::Error,
-    summary: Text::new("invalid settings of the dynamic loss scale", "动态 loss scale 的设置无效"),
+    summary: Text::new("invalid settings for the dynamic loss scale", "动态 loss scale 的设置无效"),
     wordings: &[&WORDING],
     sources: &[],
     examples: &[Example::new(
@@ -38,7 +38,7 @@ static WORDING: Wording = Wording {
 /// Words the refusal.
 pub(crate) fn explain(problem: &Problem, subject: &Subject<'_>) -> Diagnostic {
     let value = shortened(subject.text_of(problem.span));
-    let title = Text::new("write 1", "改成 1");
+    let title = Text::new("set `{path}` to 1", "把 `{path}` 设为 1");
     let fix = (problem.path.key() == "min_loss_scale" && !value.is_empty())
         .then(|| Fix::guess(title, vec![Edit::new(problem.span, "1")]));
     Diagnostic::new(&RULE, &WORDING, problem.path.clone(), problem.span)

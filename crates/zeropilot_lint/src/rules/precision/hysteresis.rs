@@ -36,7 +36,7 @@ static WORDING: Wording = Wording {
         "{idle} 在 ZeRO stage 0 下不生效：第一次溢出就会把 loss scale 减半",
     ),
     why: Text::new(
-        "The fp16 optimizers of stage 0 halve the loss scale at the first overflow. Only stages 1 to 3 count overflows.",
+        "The fp16 optimizers in stage 0 halve the loss scale at the first overflow. Only stages 1 to 3 count overflows.",
         "stage 0 的 fp16 优化器遇到溢出就立即把 loss scale 减半，不计溢出次数；stage 1 到 3 才会计数。",
     ),
     help: Text::new(

@@ -43,12 +43,12 @@ static NEED_ZERO: Wording = Wording {
 
 static NEED_STAGE_2: Wording = Wording {
     message: Text::new(
-        "`{path}` needs ZeRO stage 2 in this version",
-        "这个版本里 `{path}` 需要 ZeRO stage 2",
+        "`{path}` needs ZeRO stage 2 in this version of DeepSpeed",
+        "在这个版本的 DeepSpeed 中，`{path}` 需要 ZeRO stage 2",
     ),
     why: Text::new(
-        "This version supports 16-bit master weights only in stage 2 and raises an error at startup in any other stage.",
-        "这个版本只有 stage 2 支持 16 位主权重，其他 stage 启动时会报错。",
+        "This version of DeepSpeed supports 16-bit master weights only in stage 2. In any other stage, it raises an error at startup.",
+        "这个版本的 DeepSpeed 只在 stage 2 下支持 16 位主权重，在其他 stage 下启动时会报错。",
     ),
     help: Text::new(
         "use stage 2 or a newer DeepSpeed, or remove `{path}`",

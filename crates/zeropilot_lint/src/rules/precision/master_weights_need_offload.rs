@@ -26,6 +26,9 @@ pub(crate) static RULE: Rule = Rule {
         Example::new(
             r#"{"train_batch_size": 8, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}, "bf16": {"enabled": true, "bf16_master_weights_and_grads": true}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001, "torch_adam": true}}}"#,
         ),
+        Example::new(
+            r#"{"train_batch_size": 8, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}, "bf16": {"enabled": true, "bf16_master_weights_and_grads": true, "bf16_optimizer_states": true}, "optimizer": {"type": "AdamW", "params": {"lr": 0.0001, "torch_adam": true}}}"#,
+        ),
     ],
     good: &[
         Example::new(
@@ -68,9 +71,9 @@ static TORCH: Wording = Wording {
 pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let stage = subject.stage();
     let is_torch = subject.is_on(["optimizer", "params", "torch_adam"]);
-    let wording = match subject.device("offload_optimizer") {
-        Some(Device::None) => &WORDING,
-        Some(Device::Cpu) if is_torch => &TORCH,
+    let (wording, is_offloaded) = match subject.device("offload_optimizer") {
+        Some(Device::None) => (&WORDING, false),
+        Some(Device::Cpu) if is_torch => (&TORCH, true),
         _ => return,
     };
     if !matches!(stage, Some(1..=3)) {
@@ -89,8 +92,10 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         if !written(section, key) || !counts || !subject.reads(section, key) {
             continue;
         }
-        // bf16 states may stay on the GPU together with bf16 master weights.
-        if section == "bf16" && written("bf16", "bf16_optimizer_states") {
+        // bf16 states may stay on the GPU together with bf16 master weights. Since 0.19 DeepSpeed checks them all the
+        // same where the optimizer is offloaded.
+        let states_are_checked = is_offloaded && subject.version >= EngineVersion::V0_19;
+        if section == "bf16" && written("bf16", "bf16_optimizer_states") && !states_are_checked {
             continue;
         }
         let works = match section {

@@ -54,8 +54,8 @@ static WORDING: Wording = Wording {
         "stage 3 在加载时就切分参数，类型以当时的配置为准，也就是 fp32。accelerate 之后补上的配置段不会再转换它们。",
     ),
     help: Text::new(
-        "add `\"{wanted}\": {{\"enabled\": \"auto\"}}`",
-        "加上 `\"{wanted}\": {{\"enabled\": \"auto\"}}`",
+        "add `\"{wanted}\": {{\"enabled\": \"auto\"}}` to the config",
+        "在配置里加上 `\"{wanted}\": {{\"enabled\": \"auto\"}}`",
     ),
 };
 
@@ -81,8 +81,8 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     }
     let Some((_, zero)) = subject.member(&[ZERO]) else { return };
     let title = Text::new(
-        "add `\"{wanted}\": {{\"enabled\": \"auto\"}}`",
-        "加上 `\"{wanted}\": {{\"enabled\": \"auto\"}}`",
+        "add `\"{wanted}\": {{\"enabled\": \"auto\"}}` to the config",
+        "在配置里加上 `\"{wanted}\": {{\"enabled\": \"auto\"}}`",
     );
     let section = [(wanted, "{\"enabled\": \"auto\"}")];
     let fix =

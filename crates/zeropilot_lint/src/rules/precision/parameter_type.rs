@@ -34,7 +34,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "`fp16.enabled` and `bf16.enabled` set the type of the parameters. DeepSpeed rejects a different `param_dtype`.",
-        "参数的类型由 `fp16.enabled` 和 `bf16.enabled` 决定，`param_dtype` 写了别的类型，DeepSpeed 会报错。",
+        "参数的类型由 `fp16.enabled` 和 `bf16.enabled` 决定；`param_dtype` 与此不同时，DeepSpeed 会报错。",
     ),
     help: Text::new(
         "remove `param_dtype`, or enable the matching precision section",

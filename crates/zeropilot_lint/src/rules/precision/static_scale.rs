@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Precision,
     severity: Severity::Note,
     summary: Text::new(
-        "keys of the dynamic loss scale with a fixed loss scale",
+        "keys for a dynamic loss scale, although the loss scale is fixed",
         "固定 loss scale 时写了动态调整的键",
     ),
     wordings: &[&WORDING],
@@ -35,8 +35,8 @@ static WORDING: Wording = Wording {
         "`loss_scale` 固定为 {scale}，{idle} 不生效",
     ),
     why: Text::new(
-        "These keys control the dynamic loss scale, which is on only if `loss_scale` is 0.",
-        "这些键控制 loss scale 的动态调整，只有 `loss_scale` 为 0 时才会用到。",
+        "Keys such as `loss_scale_window` control the dynamic loss scale, which is on only if `loss_scale` is 0.",
+        "`loss_scale_window` 等键控制 loss scale 的动态调整，只有 `loss_scale` 为 0 时才会用到。",
     ),
     help: Text::new(
         "set `loss_scale` to 0 for a dynamic loss scale, or remove {idle}",

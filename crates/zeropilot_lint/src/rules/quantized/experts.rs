@@ -46,11 +46,11 @@ static WORDING: Wording = Wording {
         "`{model}` 的专家仍是 16 位，以 4 位加载省不了多少显存",
     ),
     why: Text::new(
-        "In transformers 5, all experts of a layer are one 3-D parameter. bitsandbytes quantizes linear layers only, and the experts hold most of the weights.",
+        "In transformers 5, all experts in a layer are one 3-D parameter. bitsandbytes quantizes linear layers only, and the experts hold most of the weights.",
         "在 transformers 5 里，一层的所有专家合成一个三维参数；bitsandbytes 只量化线性层，而大部分权重都在专家里。",
     ),
     help: Text::new(
-        "use LoRA without quantization in ZeRO stage 3, or a dense model; transformers 4 still quantizes the experts of most text models",
+        "use LoRA without quantization in ZeRO stage 3, or use a dense model. With transformers 4, the experts of most text models are still quantized",
         "在 ZeRO stage 3 下用不量化的 LoRA，或换用稠密模型；transformers 4 仍会量化多数文本模型的专家",
     ),
 };

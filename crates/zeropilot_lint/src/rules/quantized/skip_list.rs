@@ -58,10 +58,13 @@ static HEAD: Wording = Wording {
         "`llm_int8_skip_modules` 没有列出 `lm_head`，输出层也会被量化",
     ),
     why: Text::new(
-        "The list replaces the default list instead of extending it. The default list keeps the output layer in 16 bits.",
+        "Your list replaces the default list instead of extending it. The default list keeps the output layer in 16 bits.",
         "这个列表会替换默认列表，而不是追加；默认列表会让输出层保持 16 位。",
     ),
-    help: Text::new("add `\"lm_head\"` to the list", "在列表里加上 `\"lm_head\"`"),
+    help: Text::new(
+        "add `\"lm_head\"` to `llm_int8_skip_modules`",
+        "在 `llm_int8_skip_modules` 里加上 `\"lm_head\"`",
+    ),
 };
 
 static TOWER: Wording = Wording {
@@ -70,10 +73,13 @@ static TOWER: Wording = Wording {
         "`llm_int8_skip_modules` 里的 `{entry}` 匹配不到任何层，视觉塔仍会被量化",
     ),
     why: Text::new(
-        "Since transformers 5, an entry must match a layer's name from its start or at its end. The layers of the tower are named `model.{entry}.…`.",
+        "Since transformers 5, an entry must match a layer's name from its start or at its end. The layers of the vision tower are named `model.{entry}.…`.",
         "从 transformers 5 起，每一项必须从层名开头匹配，或匹配层名结尾；视觉塔的层名是 `model.{entry}.…`。",
     ),
-    help: Text::new("write `\"model.{entry}\"`", "改为 `\"model.{entry}\"`"),
+    help: Text::new(
+        "replace `\"{entry}\"` with `\"model.{entry}\"`",
+        "把 `\"{entry}\"` 改为 `\"model.{entry}\"`",
+    ),
 };
 
 /// What towers are called, and the classes of transformers that keep them below `model`. Others' classes have names of

@@ -1,5 +1,6 @@
 use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView, Training};
+use crate::report::Report;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use zeropilot_text::Text;
 
@@ -80,10 +81,12 @@ pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
 
 /// Whether DeepSpeed casts nothing, below stage 3: there, weights are not whole when they are cast.
 fn is_in_32_bits(training: &Training<'_>) -> bool {
-    let Some(resolved) = training.config.and_then(|config| config.resolved.as_ref()) else {
+    let Some(resolved) = training.config.and_then(Report::values) else {
         return false;
     };
     let table = resolved.keys.table();
     let is_off = |key| table.get(key).is_some_and(|value| !value.is_true());
-    resolved.stage < 3 && is_off("bf16.enabled") && is_off("fp16.enabled")
+    resolved.known_stage().is_some_and(|stage| stage < 3)
+        && is_off("bf16.enabled")
+        && is_off("fp16.enabled")
 }

@@ -55,8 +55,8 @@ static WORDING: Wording = Wording {
         "不会保存完整的模型：`stage3_gather_16bit_weights_on_model_save` 没有设为 true",
     ),
     why: Text::new(
-        "Without this key, the HF Trainer saves a partitioned checkpoint instead of the full weights and logs only one line. It still gathers PEFT adapters.",
-        "没有打开这个键时，HF Trainer 只保存分片的 checkpoint，不保存完整权重，日志里只有一行提示。PEFT 的适配器仍会先聚合再保存。",
+        "Unless `stage3_gather_16bit_weights_on_model_save` is true, the HF Trainer saves a partitioned checkpoint instead of the full weights and logs only one line. It still gathers PEFT adapters.",
+        "没有打开 `stage3_gather_16bit_weights_on_model_save` 时，HF Trainer 只保存分片的 checkpoint，不保存完整权重，日志里只有一行提示。PEFT 的适配器仍会先聚合再保存。",
     ),
     help: Text::new(
         "set `stage3_gather_16bit_weights_on_model_save` to true, or convert the checkpoint with `zero_to_fp32.py`; PEFT adapters alone need neither",
@@ -82,7 +82,10 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some((_, zero)) = subject.member(&[ZERO]) else { return };
     if !gathers {
         let key = "stage3_gather_16bit_weights_on_model_save";
-        let title = Text::new("set it to true", "设为 true");
+        let title = Text::new(
+            "set `stage3_gather_16bit_weights_on_model_save` to true",
+            "把 `stage3_gather_16bit_weights_on_model_save` 设为 true",
+        );
         let edit = match subject.zero_member("gather_16bit_weights_on_model_save") {
             Some(member) => Some(Edit::new(member.value.span, "true")),
             None => insert_members(subject, &zero.value, &[(key, "true")]),

@@ -30,11 +30,11 @@ static WORDING: Wording = Wording {
         "checkpoint 保存时{wrote}，而现在{now}",
     ),
     why: Text::new(
-        "Files of optimizer states are named `bf16_zero_pp_rank_…` in bf16 and `zero_pp_rank_…` otherwise. DeepSpeed looks only for the names of the current precision.",
+        "Optimizer state files are named `bf16_zero_pp_rank_…` in bf16 and `zero_pp_rank_…` otherwise. DeepSpeed looks only for file names that match the current precision.",
         "优化器状态的文件在 bf16 下叫 `bf16_zero_pp_rank_…`，否则叫 `zero_pp_rank_…`；DeepSpeed 只按当前精度对应的文件名查找。",
     ),
     help: Text::new(
-        "resume in the precision of the checkpoint, or start a new run from its weights",
+        "resume in the checkpoint's precision, or start a new run from its weights",
         "用保存时的精度续训，或只用权重重新开始训练",
     ),
 };

@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "a checkpoint saved by a different number of ranks",
-        "checkpoint 是用不同的 rank 数保存的",
+        "checkpoint 是用不同的总卡数保存的",
     ),
     wordings: &[&WORDING],
     sources: &[
@@ -50,7 +50,7 @@ static WORDING: Wording = Wording {
         "优化器状态按 rank 分片保存，DeepSpeed 不会重新切分，加载时会报错退出。",
     ),
     help: Text::new(
-        "run with {shards} ranks, or start a new run from the weights. To keep the states, convert them with `ds_to_universal.py` (stages 1 and 2 need `--inject_missing_state`) and set `\"checkpoint\": {{\"load_universal\": true}}`",
+        "run with {shards} ranks, or start a new run from the weights. To keep the optimizer states, convert the checkpoint with `ds_to_universal.py` (stages 1 and 2 need `--inject_missing_state`) and set `\"checkpoint\": {{\"load_universal\": true}}`",
         "用 {shards} 个 rank 运行；或用 `ds_to_universal.py` 转换（stage 1、2 要加 `--inject_missing_state`），并写上 `\"checkpoint\": {{\"load_universal\": true}}`；或只用权重重新开始训练",
     ),
 };

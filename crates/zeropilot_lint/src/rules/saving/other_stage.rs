@@ -43,11 +43,11 @@ static WORDING: Wording = Wording {
         "checkpoint 来自{wrote}，而现在是 stage {stage}",
     ),
     why: Text::new(
-        "In another stage, DeepSpeed does not find the files, or exits with an error that omits the stage, such as an empty `AssertionError`. A universal checkpoint does not help: it allows a different number of ranks, but not another stage.",
-        "换了 stage，DeepSpeed 会找不到文件，或者报错退出，错误信息里不提 stage，例如没有说明文字的 `AssertionError`。universal checkpoint 也解决不了：它只能换 rank 数，不能换 stage。",
+        "In another stage, DeepSpeed does not find the checkpoint files, or exits with an error that omits the stage, such as an empty `AssertionError`. A universal checkpoint does not help: it allows a different number of ranks, but not another stage.",
+        "换了 stage，DeepSpeed 会找不到文件，或者报错退出，错误信息里不提 stage，例如没有说明文字的 `AssertionError`。universal checkpoint 也解决不了：它只能换总卡数，不能换 stage。",
     ),
     help: Text::new(
-        "resume in the stage of the checkpoint, or start a new run from its weights",
+        "resume in the checkpoint's stage, or start a new run from its weights",
         "用保存时的 stage 续训，或只用权重重新开始训练",
     ),
 };

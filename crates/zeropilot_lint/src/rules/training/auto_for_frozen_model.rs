@@ -45,7 +45,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "The Trainer prepares frozen models before it fills in `\"auto\"`, and DeepSpeed drops keys that are still `\"auto\"`. The trained model gets sizes based on its hidden size; the frozen model prefetches 5e7 elements and has a persistence threshold of 1e5.",
-        "Trainer 在填写 `\"auto\"` 之前就准备好冻结的模型，而 DeepSpeed 会丢掉值仍为 `\"auto\"` 的键。训练的模型按 hidden size 计算这些大小，冻结的模型则预取 5e7 个元素，常驻阈值为 1e5。",
+        "Trainer 在填写 `\"auto\"` 之前就准备好冻结的模型，而 DeepSpeed 会丢掉值仍为 `\"auto\"` 的键。被训练的模型按 hidden size 计算这些大小，冻结的模型则预取 5e7 个元素，常驻阈值为 1e5。",
     ),
     help: Text::new(
         "write numbers instead of `\"auto\"` in `zero_optimization`, as `zeropilot plan` does",

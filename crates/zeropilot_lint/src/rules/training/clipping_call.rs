@@ -29,6 +29,10 @@ pub(crate) static RULE: Rule = Rule {
             ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\nengine.backward(loss)\ntorch.nn.utils.clip_grad_norm_(engine.parameters(), max_norm=0.5)\nengine.step()\n"),
             ("ds.json", BARE),
         ]),
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            ("t.py", "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)\nengine, _, _, _ = deepspeed.initialize(model=model, optimizer=optimizer, config='ds.json')\nengine.backward(loss)\ntorch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=0.5)\nengine.step()\n"),
+            ("ds.json", r#"{"train_batch_size": 8, "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}}"#),
+        ]),
     ],
     good: &[
         Example::job("accelerate launch --num_processes 2 --use_deepspeed --deepspeed_config_file ds.json t.py").files(&[
@@ -38,6 +42,10 @@ pub(crate) static RULE: Rule = Rule {
         Example::job("deepspeed --num_gpus 2 t.py").files(&[
             ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\nengine.backward(loss)\ntorch.nn.utils.clip_grad_norm_(other.parameters(), max_norm=0.5)\nengine.step()\n"),
             ("ds.json", BARE),
+        ]),
+        Example::job("deepspeed --num_gpus 2 t.py").files(&[
+            ("t.py", "engine, _, _, _ = deepspeed.initialize(model=model, config='ds.json')\nengine.backward(loss)\ntorch.nn.utils.clip_grad_norm_(engine.parameters(), max_norm=0.5)\nengine.step()\n"),
+            ("ds.json", r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 4, "gradient_clipping": 1.0, "bf16": {"enabled": true}, "zero_optimization": {"stage": 1}}"#),
         ]),
     ],
     is_no_op: false,
@@ -53,8 +61,8 @@ static ACCELERATE: Wording = Wording {
         "`{call}` 不会按 {asked} 裁剪：DeepSpeed 的 `gradient_clipping` 是 {clipping}",
     ),
     why: Text::new(
-        "Under DeepSpeed, this call only returns the gradient norm of the last step. DeepSpeed clips gradients to `gradient_clipping` in its own step; 0 turns clipping off.",
-        "在 DeepSpeed 下，这个调用只返回上一步的梯度范数。DeepSpeed 在自己的 step 里按 `gradient_clipping` 裁剪梯度，0 表示不裁剪。",
+        "Under DeepSpeed, `{call}` only returns the gradient norm of the last step. DeepSpeed clips gradients to `gradient_clipping` in its own step; 0 turns clipping off.",
+        "在 DeepSpeed 下，`{call}` 只返回上一步的梯度范数。DeepSpeed 在自己的 step 里按 `gradient_clipping` 裁剪梯度，0 表示不裁剪。",
     ),
     help: Text::new(
         "set `\"gradient_clipping\": {asked}` in the config",
@@ -79,7 +87,7 @@ static TORCH: Wording = Wording {
 
 /// Where the engine clips.
 fn clipping(report: &Report) -> Option<f64> {
-    match report.resolved.as_ref()?.keys.table().get("gradient_clipping")? {
+    match report.values()?.keys.table().get("gradient_clipping")? {
         PyValue::Float(limit) => Some(*limit),
         PyValue::Int(limit) => limit.to_f64(),
         _ => None,
@@ -102,14 +110,23 @@ fn wording(training: &Training<'_>, call: &Call) -> Option<&'static Wording> {
     if Some(call.object()) == script.accelerator() {
         return (accelerates(training) && !asks_for_deepspeed(call)).then_some(&ACCELERATE);
     }
-    let (_, engine) = script.engine()?;
-    let parameters = [format!("{engine}.parameters"), format!("{engine}.module.parameters")];
+    let (made, engine) = script.engine()?;
+    let mut parameters =
+        vec![format!("{engine}.parameters"), format!("{engine}.module.parameters")];
+    // The engine keeps the parameters of the model that it is handed.
+    parameters.extend(made.handed(1, "model").map(|model| format!("{model}.parameters")));
     let is_own = match call.argument(0, "parameters") {
         Some((Value::Call(callee), _)) => parameters.contains(callee),
         _ => false,
     };
     let is_torch = matches!(call.object(), "torch.nn.utils" | "nn.utils" | "utils" | "");
-    (is_own && is_torch && script.is_on_engine(call) && training.stage()? >= 1).then_some(&TORCH)
+    let takes_gradients = match training.stage()? {
+        0 => false,
+        // Before the boundary of accumulation, stage 1 leaves gradients where they are.
+        1 => training.accumulation() == Some(1),
+        _ => true,
+    };
+    (is_own && is_torch && script.is_on_engine(call) && takes_gradients).then_some(&TORCH)
 }
 
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {

@@ -52,7 +52,7 @@ static STAGE_THREE: Wording = Wording {
         "`{call}` 只在分到 token 时运行：ZeRO stage 3 下会卡住，或者混用不同专家的权重",
     ),
     why: Text::new(
-        "A rank that routes no token to an expert skips it, so ranks run all-gathers for different experts. They hang or, if the experts are equal in size and number, silently use weights of different experts.",
+        "A rank that routes no token to an expert skips it, so ranks run all-gathers for different experts. They hang or, if every rank runs the same number of experts of equal size, silently mix the weights of different experts.",
         "某个 rank 没有 token 分到一个专家，就会跳过它，各 rank 于是为不同的专家执行 all-gather。训练要么卡住；要么在专家大小和个数都相同时，混用不同专家的权重计算，而且不报错。",
     ),
     help: Text::new(
@@ -67,11 +67,11 @@ static BELOW: Wording = Wording {
         "`{call}` 只在分到 token 时运行：ZeRO 会把不同专家的梯度相加",
     ),
     why: Text::new(
-        "In stages 1 and 2, DeepSpeed adds the buckets of all ranks, and later gradients take the place of an expert that did not run. Experts of equal size silently get each other's gradients; with buckets of different sizes, the run fails.",
+        "In stages 1 and 2, DeepSpeed adds up all ranks' buckets, and later gradients take the place of an expert that did not run. Experts of equal size silently get each other's gradients; with buckets of different sizes, the run fails.",
         "在 stage 1 和 2 下，DeepSpeed 把各 rank 的通信桶相加，而没有运行的专家在通信桶里的位置会被后面的梯度占用。大小相同的专家会得到彼此的梯度，而且不报错；通信桶的大小不同则会报错退出。",
     ),
     help: Text::new(
-        "call `expert(x[rows])` for every expert in each step, even with empty `rows`, and add the output, so that each rank has every expert's gradient",
+        "call `expert(x[rows])` for every expert in each step, even if `rows` is empty, and add the output to the result. Each rank then has every expert's gradient",
         "每一步对每个专家都调用 `expert(x[rows])`（`rows` 为空也要调用）并加上输出，让每个 rank 都有每个专家的梯度",
     ),
 };

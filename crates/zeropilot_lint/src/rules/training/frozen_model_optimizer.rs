@@ -59,7 +59,7 @@ static STATES: Wording = Wording {
         "TRL {version} 也会给参考模型或教师模型创建优化器，但从不使用",
     ),
     why: Text::new(
-        "TRL before 1.10 gives a frozen model the `optimizer` section: each GPU holds 14 bytes per parameter instead of 2, or a shard of four times the size in stage 3. Below stage 3 with `offload_optimizer`, the run exits with `CPUAdam param is on cuda:0 and must be 'cpu'`.",
+        "TRL before 1.10 applies `optimizer` to frozen models: each GPU needs 14 bytes per parameter instead of 2 (stage 3: four times the shard size). Below stage 3 with `offload_optimizer`, the run exits with `CPUAdam param is on cuda:0 and must be 'cpu'`.",
         "1.10 之前的 TRL 会把 `optimizer` 配置段也用于冻结的模型：每张卡上每个参数占 14 字节而不是 2 字节，stage 3 下分片占四倍显存。stage 低于 3 且设了 `offload_optimizer` 时，训练会报错退出：`CPUAdam param is on cuda:0 and must be 'cpu'`。",
     ),
     help: Text::new(

@@ -61,7 +61,7 @@ static WORDING: Wording = Wording {
         "TRL、LLaMA-Factory 和 ms-swift 会为冻结的模型另建一个 DeepSpeed engine。它只保留 stage 3，其他 stage 都会变成 0，所以冻结的权重不会被切分：每张卡上每个参数占 2 字节。",
     ),
     help: Text::new(
-        "use stage 3, set `precompute_ref_log_probs=True` (DPO and KTO), or use LoRA, which needs no second model; `zeropilot memory` shows how much memory each option saves",
+        "use stage 3, set `precompute_ref_log_probs=True` (DPO and KTO), or use LoRA, which needs no second model. `zeropilot memory` shows how much GPU memory each option saves",
         "改用 stage 3；DPO 和 KTO 也可以设 `precompute_ref_log_probs=True`；或者用 LoRA，不需要第二个模型。`zeropilot memory` 会给出每种做法能省多少显存",
     ),
 };
@@ -71,7 +71,7 @@ static IN_LLAMAFACTORY: Wording = Wording {
     message: WORDING.message,
     why: WORDING.why,
     help: Text::new(
-        "use stage 3, or set `finetuning_type: lora`, which needs no second model; `zeropilot memory` shows how much memory each option saves",
+        "use stage 3, or set `finetuning_type: lora`, which needs no second model. `zeropilot memory` shows how much GPU memory each option saves",
         "改用 stage 3；或者设 `finetuning_type: lora`，不需要第二个模型。`zeropilot memory` 会给出每种做法能省多少显存",
     ),
 };

@@ -39,7 +39,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "the script enters `GatheredParameters` only if `{condition}`: the run hangs in ZeRO stage 3",
-        "只在 `{condition}` 时进入 `GatheredParameters`，ZeRO stage 3 下训练会卡住",
+        "脚本只在 `{condition}` 时进入 `GatheredParameters`，ZeRO stage 3 下训练会卡住",
     ),
     why: Text::new(
         "`GatheredParameters` gathers the shards of all ranks, so every rank must enter it. A single rank waits for the others until the collective times out.",

@@ -56,8 +56,8 @@ static WORDING: Wording = Wording {
         "每个 micro step 都调用 `{call}`：{steps} 个 micro batch 里只有最后一个起作用",
     ),
     why: Text::new(
-        "`gradient_accumulation_steps` is {steps}, and in ZeRO stage {stage}, this call discards the gradients accumulated so far. DeepSpeed still divides the loss of the last micro-batch by {steps}, so the update is also {steps} times too small.",
-        "`gradient_accumulation_steps` 是 {steps}，在 ZeRO stage {stage} 下这个调用会丢掉已累积的梯度。DeepSpeed 仍会把最后一个 micro batch 的 loss 除以 {steps}，更新量也只有应有的 1/{steps}。",
+        "`gradient_accumulation_steps` is {steps}, and in ZeRO stage {stage}, `{call}` discards the gradients accumulated so far. DeepSpeed still divides the loss of the last micro-batch by {steps}, so its gradient is also {steps} times too small, which Adam hides.",
+        "`gradient_accumulation_steps` 是 {steps}，在 ZeRO stage {stage} 下，`{call}` 会丢掉已累积的梯度。DeepSpeed 仍会把最后一个 micro batch 的 loss 除以 {steps}，它的梯度也只有应有的 1/{steps}，用 Adam 时看不出来。",
     ),
     help: Text::new(
         "remove `{call}`: `{engine}.step()` clears the gradients after each update",
@@ -71,7 +71,7 @@ pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
         let (Some(stage), Some(report)) = (training.stage(), training.config) else { continue };
         let script = training.script;
         let Some((made, engine)) = script.engine() else { continue };
-        let table = report.resolved.as_ref().map(|resolved| resolved.keys.table());
+        let table = report.values().map(|resolved| resolved.keys.table());
         let managed = table.and_then(|table| table.get("managed_gradient_accumulation").cloned());
         if managed == Some(PyValue::Bool(false)) || report.version < EngineVersion::V0_19 {
             continue;

@@ -61,7 +61,7 @@ static EVALUATION: Wording = Wording {
         "`{keeper}` 保留了每个 batch 的 `{loss}` 和全部激活值：没有用 `no_grad`",
     ),
     why: Text::new(
-        "No `backward` call releases the autograd graph. The activations of every batch stay allocated until the run is out of GPU memory (CUDA OOM).",
+        "Without a `backward` call, PyTorch keeps the autograd graph of every stored loss. The activations of every batch stay allocated until the job runs out of GPU memory (CUDA OOM).",
         "没有 `backward` 来释放计算图，每个 batch 的激活值都会留在显存里，直到显存不足（CUDA OOM）。",
     ),
     help: Text::new(

@@ -45,16 +45,16 @@ const CONFIG: &str = r#"{"train_micro_batch_size_per_gpu": 2, "gradient_accumula
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{loader}` has batches of {loaded} samples, but the config has {micro}",
+        "`{loader}` has batches of {loaded} samples, but the config sets {micro}",
         "`{loader}` 的 batch 是 {loaded} 个样本，配置里写的是 {micro}",
     ),
     why: Text::new(
-        "DeepSpeed does not compare the two batch sizes. The run trains on {loaded} samples per micro-step, while the global batch size, samples per second and all estimates from the config assume {micro}.",
-        "DeepSpeed 不会核对这两个 batch 大小。实际每个 micro step 训练 {loaded} 个样本，而全局 batch、每秒样本数和按配置做的估算都按 {micro} 个计算。",
+        "DeepSpeed does not compare the loader's batch size with the config. The run trains on {loaded} samples per micro-step, while the global batch size, samples per second and all estimates from the config assume {micro}.",
+        "DeepSpeed 不会核对 loader 的 batch 大小与配置是否一致。实际每个 micro step 训练 {loaded} 个样本，而全局 batch、每秒样本数和按配置做的估算都按 {micro} 个计算。",
     ),
     help: Text::new(
-        "load with `batch_size={engine}.train_micro_batch_size_per_gpu()`, or set `train_micro_batch_size_per_gpu` to {loaded}",
-        "用 `batch_size={engine}.train_micro_batch_size_per_gpu()` 加载，或者把 `train_micro_batch_size_per_gpu` 设为 {loaded}",
+        "create the loader after `deepspeed.initialize`, with `batch_size={engine}.train_micro_batch_size_per_gpu()`; or set `train_micro_batch_size_per_gpu` to {loaded}, and change or remove `train_batch_size` if the config sets it",
+        "在 `deepspeed.initialize` 之后再创建 loader，用 `batch_size={engine}.train_micro_batch_size_per_gpu()`；或者把 `train_micro_batch_size_per_gpu` 设为 {loaded}，配置里写了 `train_batch_size` 时要一并改掉或删掉",
     ),
 };
 

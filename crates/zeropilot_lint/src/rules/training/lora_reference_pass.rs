@@ -48,7 +48,7 @@ static WORDING: Wording = Wording {
         "用 LoRA 做 DPO 时，参考模型的前向会使预取失效：DeepSpeed 逐个聚合权重",
     ),
     why: Text::new(
-        "The reference runs as the same model with its adapters off, so its modules differ from DeepSpeed's record, which is discarded in every micro-step. A measured step of a small model ran 74 all-gathers; with precomputed reference log probabilities, it ran 2.",
+        "The reference pass turns the adapters off, so the model runs other modules than DeepSpeed recorded, and DeepSpeed discards its record in every micro-step. A measured step of a small model ran 74 all-gathers; with precomputed reference log probabilities, it ran 2.",
         "参考模型就是关掉适配器的同一个模型，用到的模块与 DeepSpeed 记录的不同，所以每个 micro step 里 DeepSpeed 都会丢弃记录。小模型的一步实测有 74 次 all-gather；预先算好参考对数概率后只有 2 次。",
     ),
     help: Text::new(

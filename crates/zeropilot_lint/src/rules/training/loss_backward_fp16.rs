@@ -54,7 +54,7 @@ pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
         let Some(report) = training.config.filter(|it| it.version >= EngineVersion::V0_19) else {
             continue;
         };
-        let Some(resolved) = report.resolved.as_ref() else { continue };
+        let Some(resolved) = report.values() else { continue };
         let in_fp16 = resolved.keys.table().get("fp16.enabled") == Some(&PyValue::Bool(true));
         let Some((_, engine)) = training.script.engine().filter(|_| in_fp16) else { continue };
         let is_scaled = training.script.call(&format!("{engine}.backward")).is_some()

@@ -43,7 +43,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "A `GradScaler` starts at 65536 and unscales gradients in its own `step`, which does not reach DeepSpeed's gradients. These gradients stay too large by that factor: every step is clipped, fp16 overflows, and SGD diverges.",
-        "`GradScaler` 的缩放系数从 65536 开始，它只在自己的 `step` 里缩小梯度，而 DeepSpeed 的梯度不在其中。于是梯度一直偏大相应的倍数：每一步都触发裁剪，fp16 会溢出，SGD 会发散。",
+        "`GradScaler` 的缩放系数从 65536 开始，它只在自己的 `step` 里缩小梯度，而 DeepSpeed 的梯度不在其中。于是梯度一直停留在放大后的大小：每一步都触发裁剪，fp16 会溢出，SGD 会发散。",
     ),
     help: Text::new(
         "remove the `GradScaler`: with `fp16` in the config, DeepSpeed scales the loss itself, and bf16 needs no scaling",

@@ -60,7 +60,7 @@ static WORDING: Wording = Wording {
         "在 ZeRO stage 3 下，所有 rank 必须一起聚合每一层的权重；在 stage 1 和 2 下，所有 rank 必须规约相同参数的梯度。某个 rank 的 batch 不需要这一层时，其他 rank 会一直等待，或者不同层的梯度会混在一起。",
     ),
     help: Text::new(
-        "run the layer on all ranks and multiply its output by 0 where it is not needed",
+        "run the layer on all ranks and multiply its output by 0 where the layer is not needed",
         "让所有 rank 都运行这一层，不需要时把它的输出乘以 0",
     ),
 };

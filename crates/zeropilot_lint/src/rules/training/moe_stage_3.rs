@@ -26,8 +26,8 @@ static WORDING: Wording = Wording {
         "DeepSpeed 的 `MoE` 层不能与 ZeRO stage 3 一起使用",
     ),
     why: Text::new(
-        "DeepSpeed places the experts of this layer on separate groups of ranks, and stage 3 does not partition them. DeepSpeed exits with an `AssertionError` at startup.",
-        "这种层的专家分布在单独的进程组里，stage 3 不会切分这些专家。DeepSpeed 启动时以 `AssertionError` 退出。",
+        "DeepSpeed places the experts of its `MoE` layer on separate groups of ranks, and stage 3 does not partition them. DeepSpeed exits with an `AssertionError` at startup.",
+        "`MoE` 层的专家分布在单独的进程组里，stage 3 不会切分这些专家。DeepSpeed 启动时以 `AssertionError` 退出。",
     ),
     help: Text::new(
         "set `zero_optimization.stage` to 1 or 2, or use a model whose experts are ordinary layers",

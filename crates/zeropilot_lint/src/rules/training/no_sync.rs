@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "`no_sync` with partitioned gradients",
-        "梯度分片时调用 `no_sync`",
+        "梯度被切分时调用 `no_sync`",
     ),
     wordings: &[&WORDING],
     sources: &[

@@ -28,7 +28,7 @@ static WORDING: Wording = Wording {
         "脚本调用了 `{call}`，而没有调用 `{engine}.step`",
     ),
     why: Text::new(
-        "`{engine}.step` decides when to update, clips gradients, steps the scheduler and clears the gradients. With ZeRO, calling the optimizer directly fails at the first micro-step before the accumulation boundary.",
+        "`{engine}.step` decides when to update, clips gradients, steps the scheduler and clears the gradients. With ZeRO, calling the optimizer directly fails at the first micro-step before the gradient accumulation boundary.",
         "`{engine}.step` 负责判断何时更新、裁剪梯度、推进调度器和清空梯度。用 ZeRO 时，在累积边界之前直接调用优化器会报错。",
     ),
     help: Text::new(

@@ -28,7 +28,10 @@ static WORDING: Wording = Wording {
         "A pipeline reduces gradients after its last micro-batch, so DeepSpeed cannot partition them earlier. It exits with `ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism`.",
         "流水线在最后一个 micro batch 之后才规约梯度，DeepSpeed 无法提前切分，会报错退出：`ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism`。",
     ),
-    help: Text::new("set `stage` to 1 or 0", "把 `stage` 改成 1 或 0"),
+    help: Text::new(
+        "set `zero_optimization.stage` to 1 or 0",
+        "把 `zero_optimization.stage` 设为 1 或 0",
+    ),
 };
 
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {

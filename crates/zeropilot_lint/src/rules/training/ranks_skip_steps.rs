@@ -71,7 +71,7 @@ static LEAVES: Wording = Wording {
         "所有 rank 的调用必须一致：`backward` 和 `step` 会在全部 rank 之间规约梯度，stage 3 还要聚合每一层的权重。某个 rank 跳过一步后，它后面的集合通信会与其他 rank 的错配，或者到最后少参与一次。",
     ),
     help: Text::new(
-        "make the same decision on all ranks: reduce the flag (`dist.all_reduce(flag, op=ReduceOp.MAX)`) before you test it, or continue with `torch.nan_to_num(loss) * 0` as the loss",
+        "decide on all ranks together: all-reduce the flag (`dist.all_reduce(flag, op=ReduceOp.MAX)`) before you test it, or continue with `torch.nan_to_num(loss) * 0` as the loss",
         "让所有 rank 一起决定：先对标志做 all-reduce（`dist.all_reduce(flag, op=ReduceOp.MAX)`）再判断；或者用 `torch.nan_to_num(loss) * 0` 代替 loss，照常继续",
     ),
 };

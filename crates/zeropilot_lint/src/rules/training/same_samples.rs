@@ -55,8 +55,8 @@ static WORDING: Wording = Wording {
         "`{loader}` 给每个 rank 的样本都一样",
     ),
     why: Text::new(
-        "DeepSpeed distributes only data that it loads itself (`training_data`). This loader has no sampler, and its order does not depend on the rank, so more GPUs do not train on more samples.",
-        "DeepSpeed 只会把自己加载的数据（`training_data`）分给各 rank。这个 loader 没有 sampler，顺序也与 rank 无关，加再多的卡，训练的样本也不会增加。",
+        "DeepSpeed distributes only data that it loads itself (`training_data`). `{loader}` has no sampler, and its order does not depend on the rank, so more GPUs do not train on more samples.",
+        "DeepSpeed 只会把自己加载的数据（`training_data`）分给各 rank。`{loader}` 没有 sampler，顺序也与 rank 无关，加再多的卡，训练的样本也不会增加。",
     ),
     help: Text::new(
         "pass `sampler=DistributedSampler(…)` to the `DataLoader`, or pass the dataset to `deepspeed.initialize(training_data=…)`",

@@ -66,7 +66,7 @@ static ENGINE: Wording = Wording {
         "ZeRO stage 3 下，`{call}` 保存的权重是空的",
     ),
     why: Text::new(
-        "Outside a forward pass, a partitioned parameter has no elements and is saved with size 0, except small parameters that every rank keeps in full. No error appears until you load the files.",
+        "Outside a forward pass, partitioned parameters have no elements and are saved with size 0, except small parameters that every rank keeps in full. No error appears until you load the files.",
         "切分后的参数在前向之外没有任何元素；除了每个 rank 都完整保留的小参数，其余参数保存下来的大小都是 0。保存时不报错，加载时才会发现。",
     ),
     help: Text::new(
@@ -82,7 +82,7 @@ static ACCELERATE: Wording = Wording {
         "unwrap 得到的只是 module，没有权重：切分后的参数在前向之外没有任何元素，保存下来的大小是 0。保存时不报错，加载时才会发现。",
     ),
     help: Text::new(
-        "call `{engine}.get_state_dict(model)` on all ranks, which gathers the weights, and pass the result as `state_dict=`",
+        "call `{engine}.get_state_dict(model)` on all ranks to gather the weights, and pass the result as `state_dict=`",
         "在所有 rank 上调用 `{engine}.get_state_dict(model)` 聚合权重，再用 `state_dict=` 传入",
     ),
 };

@@ -1,8 +1,9 @@
 use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
-use zeropilot_job::{Call, Value};
 use zeropilot_text::Text;
+
+use super::unused_optimizer::unused;
 
 pub(crate) static RULE: Rule = Rule {
     code: "T03",
@@ -49,39 +50,17 @@ static WORDING: Wording = Wording {
         "脚本没有把 `{optimizer}` 传给 `deepspeed.initialize`，DeepSpeed 会按配置另建一个优化器。它的学习率一直不变：没有 warmup，也不衰减，而 `{scheduler}` 显示的学习率却在变化。",
     ),
     help: Text::new(
-        "add a `scheduler` section to the config, or pass `optimizer={optimizer}, lr_scheduler={scheduler}` and remove the `optimizer` section and `{scheduler}.step()`",
-        "在配置里写 `scheduler`；或者传入 `optimizer={optimizer}, lr_scheduler={scheduler}`，并去掉配置里的 `optimizer` 和脚本里的 `{scheduler}.step()`",
+        "add a `scheduler` section to the config, or pass `optimizer={optimizer}, lr_scheduler={scheduler}` to `deepspeed.initialize` and remove the `optimizer` section and `{scheduler}.step()`",
+        "在配置里加上 `scheduler` 配置段；或者给 `deepspeed.initialize` 传入 `optimizer={optimizer}, lr_scheduler={scheduler}`，并去掉配置里的 `optimizer` 和脚本里的 `{scheduler}.step()`",
     ),
 };
-
-/// The optimizer that a script makes for the model that it hands to DeepSpeed, and keeps to itself.
-fn unused<'s>(calls: &'s [Call], made: &Call) -> Option<&'s Call> {
-    let model = made.handed(1, "model")?;
-    let parameters = format!("{model}.parameters");
-    calls.iter().find(|call| {
-        let of_model = matches!(call.argument(0, "params"), Some((Value::Call(callee), _)) if *callee == parameters);
-        let name = call.name();
-        let is_optimizer = name.contains("Adam") || name == "SGD" || call.object().ends_with("optim");
-        of_model && is_optimizer && call.bound_to.is_some() && made.follows(call)
-    })
-}
 
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for training in job.trainings() {
         let script = training.script;
-        let resolved = training.config.and_then(|report| report.resolved.as_ref());
-        let has_own =
-            resolved.is_some_and(|resolved| resolved.keys.table().get("optimizer.type").is_some());
-        let Some((made, _)) = script.engine().filter(|_| has_own) else { continue };
-        let Some(optimizer) = unused(&script.calls, made) else { continue };
+        let Some((made, _)) = script.engine() else { continue };
+        let Some(optimizer) = unused(&training) else { continue };
         let Some(name) = optimizer.bound_to.as_deref() else { continue };
-        let hands =
-            made.keyword("optimizer").is_some() || made.positional.len() > 1 || made.has_more;
-        let is_changed = script.assignments.iter().filter(|it| it.target == name).count() > 1
-            && !made.bound_names.iter().any(|bound| bound == name);
-        if hands || is_changed {
-            continue;
-        }
         let scheduler = script.calls.iter().find(|call| {
             call.follows(optimizer)
                 && made.follows(call)

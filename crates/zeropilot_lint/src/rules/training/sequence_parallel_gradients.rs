@@ -63,8 +63,8 @@ static WORDING: Wording = Wording {
         "梯度及其范数会放大到 {size} 倍：Ulysses 与 {config} 一起使用",
     ),
     why: Text::new(
-        "DeepSpeed averages over the number of sequences instead of all ranks: the measured norm was 4.28 on two ranks, but 2.14 on one rank and in stage 3. The loss and Adam updates do not show the error, but gradient clipping is too strong by that factor, and SGD steps are larger.",
-        "DeepSpeed 在这里求平均时只除以序列数，没有除以全部 rank 数：实测的梯度范数在两个 rank 上是 4.28，在单个 rank 上和 stage 3 下都是 2.14。从 loss 和 Adam 的结果看不出问题；梯度裁剪会按同样的倍数变强，SGD 的步长也会变大。",
+        "DeepSpeed averages over sequences, not over ranks: the measured norm was 4.28 on two ranks, but 2.14 on one rank and in stage 3. The loss and Adam updates do not show the error, but gradient clipping is {size} times too strong, and SGD steps are larger.",
+        "DeepSpeed 求平均时只除以序列数，没有除以总卡数：实测的梯度范数在两个 rank 上是 4.28，在单个 rank 上和 stage 3 下都是 2.14。从 loss 和 Adam 的结果看不出问题，但梯度裁剪的强度是应有的 {size} 倍，SGD 的步长也会变大。",
     ),
     help: Text::new(
         "use ZeRO stage 3 and keep `reduce_scatter` on",

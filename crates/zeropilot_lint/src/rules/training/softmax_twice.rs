@@ -50,7 +50,7 @@ static WORDING: Wording = Wording {
         "The second softmax gets values between 0 and 1, so no class gets more than e times the probability of another. With n classes, the loss cannot fall below ln(1 + (n − 1)/e) (0.31 for 2 classes, 10.5 for 100,000), and gradients are tiny.",
         "第二次 softmax 的输入都在 0 和 1 之间，任何类别的概率最多是另一类的 e 倍。n 个类别时 loss 不会低于 ln(1 + (n − 1)/e)（2 类是 0.31，100,000 类是 10.5），梯度也很小。",
     ),
-    help: Text::new("pass the logits directly", "直接传入 logits"),
+    help: Text::new("pass the logits directly to `{call}`", "直接把 logits 传给 `{call}`"),
 };
 
 /// Whether a call computes a cross entropy from logits.

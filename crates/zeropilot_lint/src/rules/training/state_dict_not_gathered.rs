@@ -2,6 +2,7 @@ use zeropilot_config::python::PyValue;
 
 use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView};
+use crate::report::Report;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use zeropilot_job::Call;
 use zeropilot_text::Text;
@@ -28,8 +29,8 @@ static WORDING: Wording = Wording {
         "在 ZeRO stage 3 下，`{call}` 需要 `stage3_gather_16bit_weights_on_model_save`",
     ),
     why: Text::new(
-        "DeepSpeed gathers the weights for accelerate only if this key is true. Otherwise, the call raises a `ValueError` after training has finished.",
-        "只有打开这个键，DeepSpeed 才会为 accelerate 聚合权重；否则训练结束后这个调用会抛出 `ValueError`。",
+        "DeepSpeed gathers the weights for accelerate only if `stage3_gather_16bit_weights_on_model_save` is true. Otherwise, `{call}` raises a `ValueError` after training has finished.",
+        "只有打开 `stage3_gather_16bit_weights_on_model_save`，DeepSpeed 才会为 accelerate 聚合权重；否则训练结束后 `{call}` 会抛出 `ValueError`。",
     ),
     help: Text::new(
         "set `stage3_gather_16bit_weights_on_model_save` to true in `zero_optimization`",
@@ -41,7 +42,7 @@ pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for training in job.trainings().filter(|training| training.stage() == Some(3)) {
         let Some(accelerator) = training.script.accelerator() else { continue };
         let name = format!("{accelerator}.get_state_dict");
-        let resolved = training.config.and_then(|report| report.resolved.as_ref());
+        let resolved = training.config.and_then(Report::values);
         let gathers = resolved.and_then(|resolved| {
             resolved.zero_optimization.get("gather_16bit_weights_on_model_save").cloned()
         });

@@ -1,8 +1,8 @@
-use num_traits::ToPrimitive as _;
 use zeropilot_config::python::PyValue;
 
 use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView};
+use crate::report::Report;
 use crate::rule::{Example, Group, Rule, Severity, Wording};
 use zeropilot_job::{PythonScript, Value};
 use zeropilot_text::Text;
@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Batch,
     severity: Severity::Warning,
     summary: Text::new(
-        "`engine.step` only at the accumulation boundary",
+        "`engine.step` is called only at the gradient accumulation boundary",
         "只在累积边界调用 `engine.step`",
     ),
     wordings: &[&WORDING],
@@ -37,11 +37,10 @@ static WORDING: Wording = Wording {
 
 pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
     for training in job.trainings() {
-        let Some(resolved) = training.config.and_then(|report| report.resolved.as_ref()) else {
+        let Some(resolved) = training.config.and_then(Report::values) else {
             continue;
         };
-        let Some(PyValue::Int(steps)) = &resolved.gradient_accumulation_steps else { continue };
-        let Some(steps) = steps.to_i64().filter(|steps| *steps > 1) else { continue };
+        let Some(steps) = resolved.accumulation().filter(|steps| *steps > 1) else { continue };
         let table = resolved.keys.table();
         let is_managed = table.get("managed_gradient_accumulation") != Some(&PyValue::Bool(false));
         let Some((_, engine)) = training.script.engine().filter(|_| is_managed) else { continue };

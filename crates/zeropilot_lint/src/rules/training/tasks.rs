@@ -7,6 +7,7 @@ use zeropilot_job::{
 };
 
 use crate::job_view::JobView;
+use crate::report::ResolvedValues;
 
 /// A launch on several ranks that trains for such a task.
 pub(super) struct Task<'a> {
@@ -30,7 +31,7 @@ pub(super) fn tasks<'a>(view: &JobView<'a>) -> impl Iterator<Item = Task<'a>> {
         let name = job.task.as_ref()?.task.value;
         let trainer = trainer(launch, name);
         let stage = match report {
-            Some(report) => report.resolved.as_ref().map(|config| config.stage),
+            Some(report) => report.values().and_then(ResolvedValues::known_stage),
             None => preset_stage(&job, launch),
         };
         let place = match (trainer, &launch.program) {

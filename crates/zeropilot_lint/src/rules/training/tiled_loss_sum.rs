@@ -1,8 +1,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::job_view::{Findings, JobView};
-use crate::report::ResolvedValues;
+use crate::report::{Report, ResolvedValues};
 use crate::rule::{Example, Group, Rule, Severity, Wording};
-use num_traits::ToPrimitive as _;
 use zeropilot_config::python::PyValue;
 use zeropilot_job::{Call, Place, Value};
 use zeropilot_text::Text;
@@ -51,18 +50,18 @@ static WORDING: Wording = Wording {
         "无论之后把 loss 除以多少，输出层的梯度仍是求和 loss 的梯度",
     ),
     why: Text::new(
-        "DeepSpeed computes this gradient in the forward pass, before accumulation steps, the fp16 loss scale or your own division can scale it. For a loss divided by 32 tokens, the norm was 31.4 instead of 1.52, and gradient clipping then nearly removes the other gradients.",
-        "DeepSpeed 在前向时就算好了这个梯度，之后的除法、梯度累积步数和 fp16 的 loss scale 都不会作用到它。32 个 token 的 loss 除以 token 数之后，梯度范数是 31.4，而不是 1.52；梯度裁剪会因此把其他层的梯度裁到几乎为零。",
+        "DeepSpeed computes the output layer's gradient in the forward pass; later divisions, gradient accumulation steps and the fp16 loss scale do not affect it. For a loss divided by 32 tokens, the gradient norm was 31.4 instead of 1.52, so gradient clipping nearly removes the other gradients.",
+        "DeepSpeed 在前向时就算好了输出层的梯度，之后的除法、梯度累积步数和 fp16 的 loss scale 都不会作用到它。32 个 token 的 loss 除以 token 数之后，梯度范数是 31.4，而不是 1.52；梯度裁剪会因此把其他层的梯度裁到几乎为零。",
     ),
     help: Text::new(
-        "use `sequence_tiled_compute`, which recomputes the loss in backward (norm 1.52), or a fused loss such as Liger Kernel's",
-        "改用 `sequence_tiled_compute`（反向时会重新计算 loss，范数为 1.52），或 Liger Kernel 等的融合 loss",
+        "use `sequence_tiled_compute`, which recomputes the loss in the backward pass, or a fused loss such as Liger Kernel's",
+        "改用 `sequence_tiled_compute`（反向时会重新计算 loss），或使用融合 loss，例如 Liger Kernel 的实现",
     ),
 };
 
 static ACCUMULATED: Wording = Wording {
     message: Text::new(
-        "the output layer's gradient is not divided by the accumulation steps: it is {steps} times too large",
+        "the output layer gradient is {steps} times too large: it is not divided by the gradient accumulation steps",
         "输出层的梯度会是应有大小的 {steps} 倍：它没有除以梯度累积步数",
     ),
     why: Text::new(
@@ -78,7 +77,7 @@ static LOSS_SCALE: Wording = Wording {
         "输出层的梯度几乎为零：fp16 的 loss scale 没有作用到它",
     ),
     why: Text::new(
-        "DeepSpeed computes this gradient in the forward pass, before it scales the loss, but later divides it by the loss scale. With a scale of 65536, the output layer kept 1/65536 of its gradient.",
+        "DeepSpeed computes the output layer's gradient in the forward pass, before it scales the loss, but later divides it by the loss scale. With a scale of 65536, the output layer kept 1/65536 of its gradient.",
         "DeepSpeed 在前向时就算好了输出层的梯度，此时 loss 还没有放大，之后却和其他层一样除以 loss scale。loss scale 为 65536 时，输出层只剩 1/65536 的梯度。",
     ),
     help: WORDING.help,
@@ -92,7 +91,7 @@ pub(crate) fn check(job: &JobView<'_>, found: &mut Findings) {
                 found.at(&place, Diagnostic::new(&RULE, &WORDING, "", place.span));
                 continue;
             }
-            let Some(resolved) = training.config.and_then(|report| report.resolved.as_ref()) else {
+            let Some(resolved) = training.config.and_then(Report::values) else {
                 continue;
             };
             if is_in_fp16(resolved) {
@@ -120,8 +119,5 @@ fn is_in_fp16(resolved: &ResolvedValues) -> bool {
 
 /// Over how many micro batches gradients are accumulated, if over several.
 fn accumulated(resolved: &ResolvedValues) -> Option<usize> {
-    match resolved.gradient_accumulation_steps.as_ref()? {
-        PyValue::Int(steps) => steps.to_usize().filter(|steps| *steps > 1),
-        _ => None,
-    }
+    usize::try_from(resolved.accumulation()?).ok().filter(|steps| *steps > 1)
 }

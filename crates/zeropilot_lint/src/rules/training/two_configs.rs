@@ -26,11 +26,11 @@ static WORDING: Wording = Wording {
         "`deepspeed.initialize` 已经有配置，`--deepspeed_config` 又给了一份",
     ),
     why: Text::new(
-        "DeepSpeed accepts only one of the two and exits with an `AssertionError`.",
-        "DeepSpeed 只接受其中一份，会以 `AssertionError` 退出。",
+        "DeepSpeed accepts only one config and exits with an `AssertionError`.",
+        "DeepSpeed 只接受一份配置，会以 `AssertionError` 退出。",
     ),
     help: Text::new(
-        "remove `--deepspeed_config` from the command, or `config` from the call of `deepspeed.initialize`",
+        "remove `--deepspeed_config` from the command, or `config` from the call to `deepspeed.initialize`",
         "去掉命令里的 `--deepspeed_config`，或去掉 `deepspeed.initialize` 里的 `config`",
     ),
 };

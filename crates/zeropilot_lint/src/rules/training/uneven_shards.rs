@@ -38,8 +38,8 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`{shard}` gives ranks different numbers of samples unless the number of ranks divides them evenly",
-        "样本数不能被 rank 数整除时，`{shard}` 分给各 rank 的样本数不同",
+        "`{shard}` gives ranks unequal numbers of samples unless the number of ranks divides the total",
+        "样本数不能被总卡数整除时，`{shard}` 分给各 rank 的样本数不同",
     ),
     why: Text::new(
         "Every `backward` and `step` needs all ranks. A rank that runs out of batches leaves the loop, and the others wait for it until the collective times out.",
@@ -47,7 +47,7 @@ static WORDING: Wording = Wording {
     ),
     help: Text::new(
         "trim the data to a multiple of the number of ranks, use `DistributedSampler` (which pads), or stop all ranks at the same step",
-        "先把数据裁成 rank 数的整数倍；或用会补齐的 `DistributedSampler`；或让所有 rank 在同一步结束循环",
+        "先把数据裁成总卡数的整数倍；或用会补齐的 `DistributedSampler`；或让所有 rank 在同一步结束循环",
     ),
 };
 

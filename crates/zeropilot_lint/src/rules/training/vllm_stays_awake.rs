@@ -45,11 +45,11 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "vLLM keeps a fraction of {share} of the memory of every GPU, even while the model trains",
-        "vLLM 占用每张卡显存的 {share}，训练时也不释放",
+        "vLLM reserves the fraction {share} of each GPU's memory, even while the model trains",
+        "vLLM 占用每张卡显存的比例为 {share}，训练时也不释放",
     ),
     why: Text::new(
-        "If `vllm_mode` is `colocate` and vLLM does not sleep outside generation, it reserves a fixed fraction of each training GPU's memory until the job ends. Model states and activations must fit in the rest.",
+        "If `vllm_mode` is `colocate` and vLLM never sleeps, it reserves a fixed fraction of each training GPU's memory until the job ends. Model states and activations must fit in the rest.",
         "如果 `vllm_mode` 为 `colocate`，且 vLLM 在不生成时不休眠，它会一直占用每张训练卡显存的固定比例，直到任务结束。模型状态和激活值只能放在剩下的显存里。",
     ),
     help: Text::new(

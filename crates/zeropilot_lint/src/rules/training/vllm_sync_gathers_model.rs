@@ -48,12 +48,12 @@ static WORDING: Wording = Wording {
         "每次生成之前，每张卡都会聚合整个模型，再把权重交给 vLLM",
     ),
     why: Text::new(
-        "The gathered model needs 2 bytes per 16-bit parameter on each GPU, regardless of the number of GPUs. TRL gathers it to merge LoRA adapters, which PEFT cannot do on shards; ms-swift always does, unless `--move_model_batches` splits the model.",
-        "不管有多少张卡，每张卡上每个 16 位参数都占 2 字节。PEFT 不能在分片上合并 LoRA 的适配器，所以 TRL 会一次聚合全部权重；ms-swift 不管用哪种方法都这样做，除非用 `--move_model_batches` 把模型分批。",
+        "The gathered model needs 2 bytes per 16-bit parameter on each GPU, regardless of the number of GPUs. TRL gathers it to merge LoRA adapters, which PEFT cannot do on shards; ms-swift always gathers it, unless `--move_model_batches` splits the model.",
+        "不管有多少张卡，聚合后的模型在每张卡上每个 16 位参数都占 2 字节。PEFT 不能在分片上合并 LoRA 的适配器，所以 TRL 会一次聚合全部权重；ms-swift 不管用哪种方法都这样做，除非用 `--move_model_batches` 把模型分批。",
     ),
     help: Text::new(
-        "in ms-swift, set `--move_model_batches 16`; in TRL, leave GPU memory for the full model or use LoRA in stage 2, where each GPU keeps it",
-        "ms-swift 请设 `--move_model_batches 16`；TRL 请在每张卡上给整个模型留出显存，或者在 stage 2 下用 LoRA，模型常驻在每张卡上",
+        "in ms-swift, set `--move_model_batches 16`; in TRL, leave GPU memory for the full model, or use LoRA in stage 2, which needs no gathering",
+        "ms-swift 请设 `--move_model_batches 16`；TRL 请在每张卡上给整个模型留出显存，或者在 stage 2 下用 LoRA，不需要聚合",
     ),
 };
 

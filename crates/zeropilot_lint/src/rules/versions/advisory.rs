@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Versions,
     severity: Severity::Warning,
     summary: Text::new(
-        "a known defect of the installed versions affects this job",
+        "a known defect in the installed versions affects this job",
         "已安装版本的已知缺陷会影响本次训练",
     ),
     wordings: &[&MEETS, &MAY_MEET],
@@ -55,16 +55,16 @@ static MEETS: Wording = Wording {
 
 static MAY_MEET: Wording = Wording {
     message: Text::new(
-        "{count} known defects of the installed versions may apply to this job",
+        "{count} known defects in the installed versions may apply to this job",
         "已安装版本有 {count} 个已知缺陷可能影响本次训练",
     ),
     why: Text::new(
-        "Whether they apply depends on information that is not in these files: {ids}. Installed: {installed}.",
-        "是否受影响取决于这些文件里看不到的信息：{ids}。已安装：{installed}。",
+        "Whether the defects {ids} apply depends on information that is not in the checked files. Installed: {installed}.",
+        "缺陷 {ids} 是否有影响，取决于所检查的文件里没有的信息。已安装：{installed}。",
     ),
     help: Text::new(
-        "see when each defect applies: `zeropilot advisories {first}`",
-        "查看每个缺陷的触发条件：`zeropilot advisories {first}`",
+        "run `zeropilot advisories {first}` to see when a defect applies",
+        "运行 `zeropilot advisories {first}`，查看缺陷的触发条件",
     ),
 };
 

@@ -39,7 +39,7 @@ static OFF: Wording = Wording {
     why: Text::new("DeepSpeed reports: {message}", "DeepSpeed 的报错：{message}"),
     help: Text::new(
         "remove `{path}`, which has no effect here",
-        "删掉 `{path}`，它在这里本来就没有作用",
+        "删掉 `{path}`，它在这里本来就不生效",
     ),
 };
 

@@ -37,7 +37,7 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "DeepSpeed {version} no longer has the optimizer `{name}`",
-        "DeepSpeed {version} 已经没有 `{name}` 这个优化器",
+        "DeepSpeed {version} 不再提供优化器 `{name}`",
     ),
     why: Text::new(
         "DeepSpeed has removed the 1-bit optimizers. When it creates the optimizer, it reports that `{name}` is not supported and exits.",

@@ -28,12 +28,12 @@ static WORDING: Wording = Wording {
         "`shared_parameters` 不能直接写在 `compression_training` 下并启用",
     ),
     why: Text::new(
-        "At this level, a bug in DeepSpeed (it refers to an undefined name) raises an error, whatever the config contains.",
-        "写在这一级会触发 DeepSpeed 自身的 bug（引用了未定义的名称），无论配置怎么写都会报错。",
+        "With `shared_parameters` at this level, DeepSpeed refers to an undefined name (a bug) and raises an error, whatever the config contains.",
+        "`shared_parameters` 写在这一级会触发 DeepSpeed 自身的 bug（引用了未定义的名称），无论配置怎么写都会报错。",
     ),
     help: Text::new(
         "move `shared_parameters` into a compression method such as `weight_quantization`, or remove the key",
-        "把 `shared_parameters` 移到具体的压缩方法里（例如 `weight_quantization`），或删掉",
+        "把 `shared_parameters` 移到具体的压缩方法里（例如 `weight_quantization`），或删掉这个键",
     ),
 };
 

@@ -77,7 +77,10 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     };
     if is_refused {
         let whole = if steps.fract() == 0.0 && steps >= 1.0 { steps } else { 1.0 };
-        let title = Text::new("write {suggested}", "写成 {suggested}");
+        let title = Text::new(
+            "set `warmup_num_steps` to {suggested}",
+            "把 `warmup_num_steps` 设为 {suggested}",
+        );
         let fix = Fix::guess(title, vec![Edit::new(node.span, format!("{whole:.0}"))]);
         found.push(
             at_value(&RULE, &WORDING, &path, node)

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     group: Group::Construction,
     severity: Severity::Warning,
     summary: Text::new(
-        "the output matrix of the checkpoint is lost",
+        "the checkpoint's output layer weight is lost",
         "checkpoint 里的输出矩阵会丢失",
     ),
     wordings: &[&WORDING],
@@ -34,7 +34,7 @@ const CONFIG: &str = r#"{"train_micro_batch_size_per_gpu": 1, "gradient_accumula
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "under ZeRO stage 3, transformers ties the output matrix to the embedding and loses the stored one",
+        "under ZeRO stage 3, transformers ties the output layer to the embedding and loses the stored weight",
         "ZeRO stage 3 下，transformers 会把输出矩阵与词嵌入绑定，checkpoint 里的输出矩阵会丢失",
     ),
     why: Text::new(
@@ -42,7 +42,7 @@ static WORDING: Wording = Wording {
         "checkpoint 里的 `lm_head` 与 `shared` 是分开保存的。transformers 通过比较两者来判断是否绑定，而切分后的参数是空的，看起来相等，因此会被绑定。",
     ),
     help: Text::new(
-        "use ZeRO stage 2 for this model, or load it before you create the training arguments and copy `lm_head` yourself",
+        "use ZeRO stage 2 for this model, or load the model before you create the training arguments and copy `lm_head` yourself",
         "这个模型请用 ZeRO stage 2；或者在创建训练参数之前加载模型，并自行复制 `lm_head`",
     ),
 };

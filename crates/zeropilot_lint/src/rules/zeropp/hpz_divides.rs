@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "`zero_hpz_partition_size` does not divide the number of ranks",
-        "`zero_hpz_partition_size` 不能整除 rank 数",
+        "`zero_hpz_partition_size` 不能整除总卡数",
     ),
     wordings: &[&WORDING],
     sources: &["deepspeedai/DeepSpeed#6659", "deepspeedai/DeepSpeed#4386"],
@@ -37,8 +37,8 @@ pub(crate) static RULE: Rule = Rule {
 
 static WORDING: Wording = Wording {
     message: Text::new(
-        "`zero_hpz_partition_size` {size} does not divide {world} ranks",
-        "`zero_hpz_partition_size` {size} 不能整除 {world} 个 rank",
+        "`zero_hpz_partition_size` is {size}, which does not divide the {world} ranks evenly",
+        "`zero_hpz_partition_size` 是 {size}，不能整除总卡数 {world}",
     ),
     why: Text::new(
         "Each group of {size} ranks holds a secondary copy of the parameters. {world} ranks cannot be divided into such groups, and DeepSpeed exits with an error.",

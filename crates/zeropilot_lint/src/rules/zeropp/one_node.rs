@@ -35,7 +35,7 @@ static WORDING: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed uses the quantized all-to-all only with more ranks than one node has GPUs. On one node, it reduces gradients with the ordinary reduce-scatter.",
-        "只有 rank 数多于一个节点的卡数时，DeepSpeed 才使用量化的 all-to-all；单节点上仍用普通的 reduce-scatter 规约梯度。",
+        "只有总卡数多于一个节点的卡数时，DeepSpeed 才使用量化的 all-to-all；单节点上仍用普通的 reduce-scatter 规约梯度。",
     ),
     help: Text::new(
         "remove `zero_quantized_gradients`, or train on several nodes",

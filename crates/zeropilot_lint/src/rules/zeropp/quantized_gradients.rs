@@ -30,11 +30,11 @@ pub(crate) static RULE: Rule = Rule {
 static WORDING: Wording = Wording {
     message: Text::new(
         "`zero_quantized_gradients` needs `reduce_scatter`, which is false",
-        "`zero_quantized_gradients` 需要 `reduce_scatter`，而它是 false",
+        "`zero_quantized_gradients` 需要开启 `reduce_scatter`，但配置里是 false",
     ),
     why: Text::new(
-        "The quantized all-to-all replaces the reduce-scatter. DeepSpeed checks this key when it creates the optimizer and exits with an error.",
-        "量化的 all-to-all 用来代替 reduce-scatter。DeepSpeed 创建优化器时会检查这个键，不满足就报错退出。",
+        "The quantized all-to-all replaces the reduce-scatter. DeepSpeed checks `reduce_scatter` when it creates the optimizer and exits with an error.",
+        "量化的 all-to-all 用来代替 reduce-scatter。DeepSpeed 创建优化器时会检查 `reduce_scatter`，没有开启就报错退出。",
     ),
     help: Text::new(
         "remove `reduce_scatter`, whose default is true, or remove `zero_quantized_gradients`",
@@ -51,7 +51,7 @@ pub(crate) fn check(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     }
     let path = [ZERO, "reduce_scatter"];
     if let Some(node) = subject.node(path) {
-        let title = Text::new("write true", "改为 true");
+        let title = Text::new("set `reduce_scatter` to true", "把 `reduce_scatter` 设为 true");
         let fix = Fix::guess(title, vec![Edit::new(node.span, "true")]);
         found.push(at_value(&RULE, &WORDING, &path, node).fix(Some(fix)));
     }

@@ -11,7 +11,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
             Text::new("--global-batch and --grad-accum cannot be used together", "--global-batch 和 --grad-accum 不能同时使用"),
             Text::new(
                 "--global-batch determines the gradient accumulation steps: global batch size ÷ micro-batch size ÷ ranks.",
-                "--global-batch 已经决定了梯度累积步数：全局 batch ÷ micro batch ÷ rank 数。",
+                "--global-batch 已经决定了梯度累积步数：全局 batch ÷ micro batch ÷ 总卡数。",
             ),
             Text::new("keep either --global-batch or --grad-accum", "--global-batch 和 --grad-accum 只写一个"),
         ),
@@ -29,8 +29,8 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
                 "全局 batch {global} 不是 micro batch {micro} × {world} 个 rank 的整数倍",
             ),
             Text::new(
-                "Each accumulation step uses {micro} × {world} = {product} samples, and DeepSpeed rejects a remainder.",
-                "每个累积步用 {micro} × {world} = {product} 条样本，除不尽时 DeepSpeed 会拒绝启动。",
+                "Each gradient accumulation step uses {micro} × {world} = {product} samples. DeepSpeed rejects a global batch size that is not a multiple of this number.",
+                "每个梯度累积步用 {micro} × {world} = {product} 条样本，除不尽时 DeepSpeed 会拒绝启动。",
             ),
             Text::new("choose a multiple of {product}, such as {near}", "改成 {product} 的倍数，例如 {near}"),
         )
@@ -40,18 +40,18 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         .with("product", micro.saturating_mul(*world))
         .with("near", nearest_multiple(*global, micro.saturating_mul(*world))),
         Refusal::BatchTooLarge => Objection::new(
-            Text::new("micro-batch size × gradient accumulation steps × ranks is too large", "micro batch × 梯度累积步数 × rank 数超出范围"),
+            Text::new("micro-batch size × gradient accumulation steps × ranks is too large", "micro batch × 梯度累积步数 × 总卡数超出范围"),
             Text::new("The product does not fit in 64 bits.", "乘积超出了 64 位整数的范围。"),
             Text::new("check the numbers for typos", "检查这些数是否写错"),
         ),
         Refusal::CheckpointingNotRead(target) => Objection::new(
             Text::new(
                 "`activation_checkpointing` has no effect on models that {target} trains",
-                "`activation_checkpointing` 对 {target} 训练的模型不起作用",
+                "`activation_checkpointing` 对 {target} 训练的模型不生效",
             ),
             Text::new(
-                "The section configures `deepspeed.checkpointing`, which the model's own code must call. Models of \
-                 transformers use PyTorch's implementation instead.",
+                "The section configures `deepspeed.checkpointing`, which the model's own code must call. Models from \
+                 the transformers library use PyTorch's implementation instead.",
                 "这个配置段设置的是 `deepspeed.checkpointing`，要由模型代码自己调用；transformers 的模型用的是 PyTorch 自带的实现。",
             ),
             Text::new(
@@ -64,7 +64,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         Refusal::ContiguousWithoutPartition => Objection::new(
             Text::new("--number-checkpoints needs --partition-activations", "--number-checkpoints 需要 --partition-activations"),
             Text::new(
-                "DeepSpeed allocates one buffer for all checkpoints only if it partitions them over the model-parallel ranks.",
+                "DeepSpeed allocates one buffer for all activation checkpoints only if it partitions them over the model-parallel ranks.",
                 "只有把激活值切分到各个模型并行 rank 时，DeepSpeed 才会把所有检查点放进同一块缓冲区。",
             ),
             Text::new("add --partition-activations, or remove --number-checkpoints", "加上 --partition-activations，或去掉 --number-checkpoints"),

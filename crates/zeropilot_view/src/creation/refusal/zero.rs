@@ -43,8 +43,8 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
         Refusal::NvmeBelowStage3(stage) => Objection::new(
             Text::new("stage {stage} does not support NVMe offload", "stage {stage} 不支持 NVMe 卸载"),
             Text::new(
-                "Below stage 3, DeepSpeed treats every device as host memory, which then fills up.",
-                "低于 stage 3 时，不论卸载位置写什么，DeepSpeed 都卸载到主机内存，主机内存会被占满。",
+                "Below stage 3, DeepSpeed offloads to host memory even if the config sets NVMe, and host memory then fills up.",
+                "低于 stage 3 时，即使配置写的是 NVMe，DeepSpeed 也会卸载到主机内存，主机内存会被占满。",
             ),
             Text::new("use --stage 3, or --offload-optimizer cpu", "改用 --stage 3，或 --offload-optimizer cpu"),
         )
@@ -81,7 +81,7 @@ pub(super) fn objection(refusal: &Refusal) -> Option<Objection> {
 fn knob(refusal: &Refusal) -> Option<Objection> {
     Some(match refusal {
         Refusal::KnobNotRead { knob, stage } => Objection::new(
-            Text::new("stage {stage} does not read `{key}`", "stage {stage} 不读取 `{key}`"),
+            Text::new("DeepSpeed does not read `{key}` in stage {stage}", "在 stage {stage} 下，DeepSpeed 不读取 `{key}`"),
             Text::new(
                 "DeepSpeed would accept the key, but the key would have no effect.",
                 "DeepSpeed 会接受这个键，但它不生效。",
@@ -93,7 +93,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
         .with("stages", stages(*knob)),
         Refusal::KnobWithoutOffload(knob) => Objection::new(
             Text::new("`{key}` needs {section} {device}", "`{key}` 需要 {section} {device}"),
-            Text::new("Without this setting, the config lacks the section of the key, or DeepSpeed ignores the key.", "没有这项设置，配置里就没有这个键所在的配置段，或者 DeepSpeed 会忽略这个键。"),
+            Text::new("Without this setting, the config lacks the section that contains the key, or DeepSpeed ignores the key.", "没有这项设置，配置里就没有这个键所在的配置段，或者 DeepSpeed 会忽略这个键。"),
             Text::new("add {section} {device}, or omit the key", "加上 {section} {device}，或去掉这个键"),
         )
         .with("key", knob.path())
@@ -102,7 +102,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
         Refusal::NotAShare { knob, share } => Objection::new(
             Text::new("`{key}` is {share}, not between 0 and 1", "`{key}` 为 {share}，不在 0 到 1 之间"),
             Text::new(
-                "The value is the fraction of the update that runs on the CPU.",
+                "The value is the fraction of the optimizer step that runs on the CPU.",
                 "这个值是在 CPU 上执行的参数更新所占的比例。",
             ),
             Text::new("use a fraction such as 0.7", "写一个比例，例如 0.7"),
@@ -133,7 +133,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
                 "`zero_hpz_partition_size` forms groups of equal size, and DeepSpeed raises an error if some ranks are left over.",
                 "`zero_hpz_partition_size` 要求各组一样大，分不均时 DeepSpeed 会报错。",
             ),
-            Text::new("use the number of GPUs of one machine", "写单台机器的卡数"),
+            Text::new("set `zero_hpz_partition_size` to the number of GPUs per node", "把 `zero_hpz_partition_size` 设为每个节点的 GPU 数"),
         )
         .with("size", size)
         .with("world", world),

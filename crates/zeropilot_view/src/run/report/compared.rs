@@ -39,8 +39,8 @@ pub(super) fn table(page: &Page<'_>, language: Language) -> String {
         );
     }
     let note = words(
-        "zeropilot measures memory over the whole first attempt, and per phase only if memory ran out in that phase. It measures the parts of a step if the config sets wall_clock_breakdown.",
-        "显存或主机内存按第一次运行全程测量，只有在某个阶段不足时才有该阶段的数值。配置打开 wall_clock_breakdown 时，才有一步中各部分的耗时。",
+        "zeropilot measures GPU or host memory over the whole first attempt, and per phase only if memory ran out in that phase. It measures the time of each part of a step only if the config sets wall_clock_breakdown.",
+        "显存或主机内存按第一次尝试全程测量，只有在某个阶段不足时才有该阶段的数值。配置打开 wall_clock_breakdown 时，才有一步中各部分的耗时。",
     );
     let _ = writeln!(text, "</table>\n<p class=\"legend\">{note}</p>");
     text
@@ -141,6 +141,8 @@ mod tests {
             ending: Ending::Exited(0),
             cause: Cause::Completed,
             last_step: Some(9),
+            total_steps: None,
+            last_loss: None,
             seconds: 9.0,
             measured,
             evidence: Vec::new(),

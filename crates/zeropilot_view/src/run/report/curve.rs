@@ -1,4 +1,4 @@
-//! A curve over time as SVG, once for wide screens and once for narrow ones: letters do not shrink with the picture.
+//! A curve over time or steps as SVG, once for wide screens and once for narrow ones: letters do not shrink with the picture.
 
 use std::fmt::Write as _;
 
@@ -34,6 +34,24 @@ pub(super) enum Role {
     Expected,
 }
 
+/// What the horizontal axis counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Axis {
+    /// Seconds since the start.
+    Time,
+    /// Optimizer steps.
+    Steps,
+}
+
+impl Axis {
+    fn label(self, at: f64) -> String {
+        match self {
+            Self::Time => clock(at as u64),
+            Self::Steps => format!("{at:.0}"),
+        }
+    }
+}
+
 /// One line of a chart.
 pub(super) struct Line {
     pub(super) name: String,
@@ -41,11 +59,12 @@ pub(super) struct Line {
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// A chart of lines from the start of the run to its end.
+/// A chart of lines from nothing to the end of its axis.
 pub(super) struct Chart<'a> {
     pub(super) title: &'a str,
     pub(super) lines: &'a [Line],
-    /// Seconds of the run.
+    pub(super) axis: Axis,
+    /// The end of the axis.
     pub(super) end: f64,
     /// When attempts began, but for the first.
     pub(super) attempts: &'a [f64],
@@ -123,7 +142,7 @@ impl Chart<'_> {
                 "<text x=\"{:.1}\" y=\"{}\" class=\"axis\" text-anchor=\"{anchor}\">{}</text>",
                 x(at),
                 height - 5.0,
-                clock(at as u64)
+                self.axis.label(at)
             );
         }
         svg.push_str("</svg>");

@@ -9,7 +9,8 @@ type Points = Vec<(f64, f64)>;
 /// Series, in seconds since the start.
 #[derive(Debug, Default)]
 pub(super) struct Measures {
-    pub(super) losses: Points,
+    /// Losses over steps, attempt by attempt.
+    pub(super) losses_by_step: BTreeMap<u32, Points>,
     /// Steps in a second.
     pub(super) rates: Points,
     pub(super) tokens: Points,
@@ -20,6 +21,8 @@ pub(super) struct Measures {
     /// When attempts began, but for the first.
     pub(super) attempts: Vec<f64>,
     pub(super) last_step: Option<u64>,
+    /// The last loss; NaN since losses or norms are none.
+    pub(super) last_loss: Option<f64>,
     /// The smallest GPU of a rank.
     pub(super) gpu_total: Option<u64>,
     pub(super) end: f64,
@@ -29,19 +32,22 @@ impl Measures {
     pub(super) fn of(info: &RunInfo, events: &[Event]) -> Self {
         let mut measures = Self::default();
         let mut before: Option<(f64, u64)> = None;
+        let mut number = 1;
         let has_pace = events.iter().any(|event| matches!(event.happening, RunEvent::Pace { .. }));
         for event in events {
             let at = (event.at - info.started_at).max(0.0);
             measures.end = at;
             match &event.happening {
                 RunEvent::AttemptStarted { attempt, .. } => {
-                    before = None;
+                    (before, number) = (None, *attempt);
                     if *attempt > 1 {
                         measures.attempts.push(at);
                     }
                 }
                 RunEvent::Step { step, loss } => {
-                    measures.losses.extend(loss.map(|loss| (at, loss)));
+                    let of_attempt = measures.losses_by_step.entry(number).or_default();
+                    of_attempt.extend(loss.map(|loss| (*step as f64, loss)));
+                    measures.last_loss = loss.or(measures.last_loss);
                     measures.last_step = Some(*step);
                     if let Some((then, last)) = before
                         && !has_pace
@@ -52,6 +58,7 @@ impl Measures {
                     }
                     before = Some((at, *step));
                 }
+                RunEvent::NotFinite { .. } => measures.last_loss = Some(f64::NAN),
                 RunEvent::Pace { steps_per_second, tokens_per_second, .. } => {
                     measures.rates.push((at, *steps_per_second));
                     measures.tokens.extend(tokens_per_second.map(|rate| (at, rate)));

@@ -16,6 +16,7 @@ use zeropilot_units::Bytes;
 use self::figures::figures;
 use self::measures::Measures;
 use self::style::STYLE;
+use super::ending::loss_words;
 use super::watch::words;
 use super::{attempt, cause_words, clock, evidence};
 
@@ -72,7 +73,7 @@ pub fn page(page: &Page<'_>, language: Language) -> String {
     let head = words("Command", "命令");
     let _ = writeln!(text, "<h2>{head}</h2>\n<pre>{}</pre>", html(&page.info.command.join(" ")));
     if !page.tail.trim().is_empty() {
-        let head = words("Last lines", "日志末尾");
+        let head = words("Last lines of the log", "日志末尾");
         let _ = writeln!(text, "<h2>{head}</h2>\n<pre>{}</pre>", html(page.tail.trim_end()));
     }
     let _ = writeln!(text, "<footer>zeropilot {}</footer>", html(&page.info.zeropilot));
@@ -106,7 +107,7 @@ fn facts(page: &Page<'_>, measures: &Measures, language: Language) -> String {
     let by_clock = |verdict: &Verdict| verdict.ended_at - page.info.started_at;
     let took = |verdict: &Verdict| verdict.seconds.unwrap_or_else(|| by_clock(verdict));
     let until = page.verdict.map(took);
-    let last = |points: &[(f64, f64)]| points.last().map(|point| point.1);
+    let last_loss = page.verdict.and_then(Verdict::last_loss).or(measures.last_loss);
     let mean = |points: &[(f64, f64)]| {
         let sum: f64 = points.iter().map(|point| point.1).sum();
         (!points.is_empty()).then(|| sum / points.len() as f64)
@@ -119,12 +120,28 @@ fn facts(page: &Page<'_>, measures: &Measures, language: Language) -> String {
     } else {
         name("peak host memory", "主机内存峰值")
     };
+    let attempts = page.verdict.map(|verdict| verdict.attempts.as_slice()).unwrap_or_default();
+    let seconds: f64 = attempts.iter().map(|attempt| attempt.seconds).sum();
+    let gpus = page.info.world_size.filter(|_| on_gpus && seconds > 0.0);
+    let gpu_hours = gpus.map(|gpus| gpus as f64 * seconds / 3600.0);
+    let saved = page.verdict.and_then(|verdict| verdict.checkpoint.as_ref());
+    let saved = saved.map(|saved| {
+        let step = saved.step;
+        let step = tr!(language, "step {step}", "第 {step} 步");
+        format!("{step} · {}", saved.path)
+    });
+    let versions: Vec<String> =
+        page.info.packages.iter().map(|(name, version)| format!("{name} {version}")).collect();
     let facts = [
         (name("duration", "用时"), Some(clock(until.unwrap_or(measures.end).max(0.0) as u64))),
         (name("machine", "机器"), page.info.host.clone()),
-        (name("ranks", "rank 数"), page.info.world_size.map(|ranks| ranks.to_string())),
+        (
+            name("versions", "版本"),
+            Some(versions.join(", ")).filter(|versions| !versions.is_empty()),
+        ),
+        (name("ranks", "总卡数"), page.info.world_size.map(|ranks| ranks.to_string())),
         (name("last step", "最后一步"), measures.last_step.map(|step| step.to_string())),
-        (name("last loss", "最后的 loss"), last(&measures.losses).map(|loss| format!("{loss:.4}"))),
+        (name("last loss", "最后的 loss"), last_loss.map(loss_words)),
         (
             name("mean speed", "平均速度"),
             mean(&measures.rates).map(|rate| words::rate(rate, language)),
@@ -135,6 +152,9 @@ fn facts(page: &Page<'_>, measures: &Measures, language: Language) -> String {
                 .map(|rate| words::tokens_at(rate, counted, language).replace("<=", "≤ ")),
         ),
         (most, memory),
+        (name("GPU hours", "GPU 小时"), gpu_hours.map(|hours| format!("{hours:.1}"))),
+        (name("newest checkpoint", "最新的 checkpoint"), saved),
+        (name("config", "配置"), page.info.config.clone()),
         (
             name("predicted per GPU", "单卡预测值"),
             page.info.predicted.map(|bytes| Bytes(bytes).to_string()),
@@ -154,7 +174,7 @@ fn attempts(page: &Page<'_>, language: Language) -> String {
     if attempts.is_empty() {
         return String::new();
     }
-    let head = Text::new("Attempts", "各次运行").get(language);
+    let head = Text::new("Attempts", "各次尝试").get(language);
     let mut text = format!("<h2>{head}</h2>\n<ul class=\"attempts\">");
     for one in attempts {
         let _ = write!(text, "<li>{}", html(&attempt(one, language)));
@@ -219,6 +239,51 @@ mod tests {
             assert!(page.contains("&lt;script&gt;") && page.contains("<polyline"), "{page}");
             assert!(!page.contains("http"), "nothing is fetched from elsewhere");
         }
+    }
+
+    /// Healthy losses, and then none: the page must not show the last healthy one as the last.
+    #[test]
+    fn a_loss_that_became_nan_is_the_last_loss() {
+        let info = RunInfo::default();
+        let happened = [
+            RunEvent::Step { step: 7, loss: Some(3.8) },
+            RunEvent::Step { step: 10, loss: None },
+            RunEvent::NotFinite { since: Some(8) },
+        ];
+        let events = happened.map(|happening| Event::new(1.0, happening));
+        let page = Page { info: &info, verdict: None, events: &events, tail: "", is_lost: false };
+        let page = super::page(&page, Language::English);
+        assert!(
+            page.contains("<dt>last loss</dt><dd>NaN</dd>") && !page.contains("3.8000</dd>"),
+            "{page}"
+        );
+    }
+
+    /// A restart makes steps 3 and 4 again: joined to one line, that would look as if the loss went up.
+    #[test]
+    fn losses_of_attempts_are_lines_of_their_own_over_steps() {
+        let info = RunInfo::default();
+        let start = |attempt| {
+            let strategy = zeropilot_record::Setup::AsGiven;
+            RunEvent::AttemptStarted { attempt, strategy, pid: 1 }
+        };
+        let step = |step| RunEvent::Step { step, loss: Some(4.0 / step as f64) };
+        let happened = [start(1), step(2), step(3), step(4), start(2), step(3), step(4), step(8)];
+        let events: Vec<Event> = (0..)
+            .zip(happened)
+            .map(|(at, happening)| Event::new(f64::from(at), happening))
+            .collect();
+        let page = Page { info: &info, verdict: None, events: &events, tail: "", is_lost: false };
+        let page = super::page(&page, Language::English);
+        let (_, figure) = page.split_once("loss over steps</figcaption>").expect("a figure");
+        let wide = figure.split("</svg>").next().expect("a drawing");
+        let lines: Vec<usize> = wide
+            .split("<polyline points=\"")
+            .skip(1)
+            .map(|line| line.split('"').next().unwrap_or_default().split(' ').count())
+            .collect();
+        assert_eq!(lines, [3, 3], "{wide}");
+        assert!(wide.contains(">4</text>") && wide.contains(">8</text>"), "the axis: {wide}");
     }
 
     #[test]

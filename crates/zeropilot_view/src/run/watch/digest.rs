@@ -53,6 +53,8 @@ pub struct Digest {
     pub total_steps: Option<u64>,
     /// The last loss, of all attempts.
     pub losses: History,
+    /// The last loss; NaN since losses or norms are none.
+    pub loss: Option<f64>,
     /// Steps in a second.
     pub rates: History,
     /// Tokens in a second.
@@ -98,7 +100,12 @@ impl Digest {
                 let losses = std::mem::take(&mut self.losses);
                 let told = std::mem::take(&mut self.told);
                 let attempt = Some((*attempt, strategy.clone()));
-                *self = Self { attempt, losses, told, last: self.last, ..Self::default() };
+                let (last, loss) = (self.last, self.loss);
+                *self = Self { attempt, losses, loss, told, last, ..Self::default() };
+                self.tell(event);
+            }
+            RunEvent::NotFinite { .. } => {
+                self.loss = Some(f64::NAN);
                 self.tell(event);
             }
             RunEvent::RankSeen { rank, .. } => {
@@ -110,6 +117,7 @@ impl Digest {
 
     fn stepped(&mut self, at: f64, step: u64, loss: Option<f64>) {
         if let Some(loss) = loss {
+            self.loss = Some(loss);
             self.losses.push(loss);
         }
         if let (false, Some(before), Some(last)) = (self.has_pace, self.step_at, self.step)

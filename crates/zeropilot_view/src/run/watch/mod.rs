@@ -12,7 +12,7 @@ pub mod metrics;
 pub mod words;
 
 use serde_json::{Value, json};
-use zeropilot_record::{RunInfo, Verdict};
+use zeropilot_record::{RunInfo, Saved, Verdict};
 use zeropilot_text::{Language, Text};
 use zeropilot_units::Bytes;
 
@@ -22,6 +22,7 @@ pub use self::digest::{Digest, Level, RankState};
 pub use self::history::History;
 use self::machine::HostMemory;
 use super::clock;
+use super::ending::loss_words;
 use super::nodes::{self, JobLook};
 use crate::escaped;
 
@@ -53,6 +54,8 @@ pub struct Look {
     pub digest: Digest,
     /// Memory of the machine it runs on.
     pub host: Option<HostMemory>,
+    /// The newest checkpoint that it wrote, where that was looked for.
+    pub checkpoint: Option<Saved>,
     /// The job of several nodes that it is a part of, if others have a record here.
     pub job: Option<JobLook>,
 }
@@ -107,7 +110,7 @@ pub fn text(look: &Look, width: usize, glyphs: Glyphs, language: Language) -> St
     ];
     lines.extend(job_lines(look, language));
     let digest = &look.digest;
-    let loss = digest.losses.last().map(|loss| format!("loss {loss:.4}"));
+    let loss = digest.loss.map(|loss| format!("loss {}", loss_words(loss)));
     let rate = digest.rates.last().map(|rate| words::rate(rate, language));
     let tokens = words::tokens(look, language);
     let parts = [Some(words::step(look, language)), loss, rate, tokens];
@@ -174,7 +177,7 @@ pub fn json(look: &Look) -> Value {
         "strategy": digest.attempt.as_ref().map(|(_, strategy)| strategy),
         "step": digest.step,
         "total_steps": look.total_steps(),
-        "loss": digest.losses.last(),
+        "loss": digest.loss,
         "steps_per_second": digest.rates.last(),
         "tokens_per_second": digest.tokens_per_second,
         "remaining_seconds": look.remaining(),

@@ -6,26 +6,25 @@ use zeropilot_units::Bytes;
 
 use super::{Look, Mood};
 use crate::escaped;
-use crate::run::{Row, cause_words, clock, happening, setup_words};
+use crate::run::{cause_words, clock, happening, listing, setup_words};
 
 /// As any terminal has it.
 const AT_MOST: &str = "<=";
 /// What became of a run, or that it runs.
 pub fn state(look: &Look, language: Language) -> (String, Mood) {
-    let row = Row { info: &look.info, verdict: look.verdict.as_ref(), is_running: look.is_running };
     let mood = match (&look.verdict, look.is_running) {
         (Some(verdict), _) if verdict.exit_code == 0 => Mood::Good,
         (Some(_), _) | (None, false) => Mood::Bad,
         (None, true) => Mood::Plain,
     };
-    (row.state(language), mood)
+    (listing::state(look.verdict.as_ref(), look.is_running, language), mood)
 }
 
 /// Which attempt this is, and with which config.
 pub fn attempt(look: &Look, language: Language) -> Option<String> {
     let (number, strategy) = look.digest.attempt.as_ref()?;
     let strategy = setup_words(strategy, language);
-    Some(tr!(language, "attempt {number}: {strategy}", "第 {number} 次运行：{strategy}"))
+    Some(tr!(language, "attempt {number}: {strategy}", "第 {number} 次尝试：{strategy}"))
 }
 
 /// The step, and of how many.
@@ -83,7 +82,7 @@ pub fn memory_head(look: &Look, language: Language) -> String {
     let what = if has_gpus {
         Text::new("GPU memory of ranks", "各 rank 显存")
     } else {
-        Text::new("memory of ranks (RSS)", "各 rank 主机内存（RSS）")
+        Text::new("host memory of ranks (RSS)", "各 rank 主机内存（RSS）")
     };
     let mut text = what.get(language).to_owned();
     if let Some(predicted) = look.info.predicted {
@@ -98,7 +97,11 @@ pub fn memory_head(look: &Look, language: Language) -> String {
         }
     } else if let (false, Some(host)) = (has_gpus, look.host) {
         let total = Bytes(host.total);
-        text.push_str(&tr!(language, " of {total}", "，主机内存共 {total}"));
+        text.push_str(&tr!(
+            language,
+            "; this machine has {total} of host memory",
+            "；本机主机内存共 {total}"
+        ));
     }
     text
 }
@@ -126,7 +129,7 @@ pub fn told(event: &RunEvent, language: Language) -> Option<String> {
             tr!(
                 language,
                 "attempt {attempt} started: {strategy}",
-                "第 {attempt} 次运行开始：{strategy}"
+                "第 {attempt} 次尝试开始：{strategy}"
             )
         }
         RunEvent::RankGone { rank, ending } => gone(*rank, *ending, language)?,
@@ -187,6 +190,9 @@ pub fn mood(event: &RunEvent) -> Mood {
         RunEvent::FallbackTaken { .. }
         | RunEvent::BeginningAnew { .. }
         | RunEvent::NotStartedAgain { .. }
+        | RunEvent::ScratchNotAllowed { .. }
+        | RunEvent::CheckpointsFound { .. }
+        | RunEvent::NormNotFinite { .. }
         | RunEvent::NotFinite { .. } => Mood::Warning,
         _ => Mood::Plain,
     }

@@ -31,7 +31,13 @@ pub(super) const INFO: Family =
 
 type Of<T, V> = (Family, fn(&T) -> V);
 
-pub(super) const RUN: [Of<Look, Option<f64>>; 11] = [
+pub(super) const RESTARTS: Family = family(
+    "zeropilot_run_restarts",
+    "Starts of the command after the first.",
+    "首次启动之后又启动了几次。",
+);
+
+pub(super) const RUN: [Of<Look, Option<f64>>; 13] = [
     (family("zeropilot_run_running", "1 while the run is active.", "运行中为 1。"), |look| {
         Some(f64::from(u8::from(look.is_running)))
     }),
@@ -56,7 +62,7 @@ pub(super) const RUN: [Of<Look, Option<f64>>; 11] = [
         Look::remaining,
     ),
     (
-        family("zeropilot_run_attempt", "Number of the current attempt.", "当前是第几次启动命令。"),
+        family("zeropilot_run_attempt", "Number of the current attempt.", "当前是第几次尝试。"),
         |look| Some(f64::from(look.digest.attempt.as_ref()?.0)),
     ),
     (
@@ -67,9 +73,7 @@ pub(super) const RUN: [Of<Look, Option<f64>>; 11] = [
         family("zeropilot_run_total_steps", "Total number of optimizer steps.", "总步数。"),
         |look| Some(look.total_steps()? as f64),
     ),
-    (family("zeropilot_run_loss", "The last loss.", "最近的 loss。"), |look| {
-        look.digest.losses.last()
-    }),
+    (family("zeropilot_run_loss", "The last loss.", "最近的 loss。"), |look| look.digest.loss),
     (
         family("zeropilot_run_steps_per_second", "Optimizer steps per second.", "每秒步数。"),
         |look| look.digest.rates.last(),
@@ -81,6 +85,22 @@ pub(super) const RUN: [Of<Look, Option<f64>>; 11] = [
             "所有 rank 每秒的 token 数；日志未给出时按满长序列计算。",
         ),
         |look| look.digest.tokens_per_second,
+    ),
+    (
+        family(
+            "zeropilot_run_last_checkpoint_step",
+            "Step of the newest complete checkpoint of the run.",
+            "本次运行最新的完整 checkpoint 的步数。",
+        ),
+        |look| Some(look.checkpoint.as_ref()?.step as f64),
+    ),
+    (
+        family(
+            "zeropilot_run_last_checkpoint_timestamp_seconds",
+            "Time at which the newest complete checkpoint of the run was written (Unix time).",
+            "本次运行最新的完整 checkpoint 的写入时间（Unix 时间）。",
+        ),
+        |look| look.checkpoint.as_ref()?.at,
     ),
     (
         family(
@@ -96,7 +116,7 @@ pub(super) const RANKS: [Of<RankState, Option<u64>>; 4] = [
     (
         family(
             "zeropilot_rank_resident_memory_bytes",
-            "Resident memory of the rank.",
+            "Resident host memory of the rank (RSS).",
             "rank 占用的主机内存（RSS）。",
         ),
         |state| Some(state.resident.now),
@@ -104,7 +124,7 @@ pub(super) const RANKS: [Of<RankState, Option<u64>>; 4] = [
     (
         family(
             "zeropilot_rank_resident_memory_peak_bytes",
-            "Peak resident memory of the rank in this attempt.",
+            "Peak resident host memory of the rank (RSS) in this attempt.",
             "本次运行中 rank 占用主机内存（RSS）的峰值。",
         ),
         |state| Some(state.resident.peak),
@@ -128,13 +148,12 @@ pub(super) const RANKS: [Of<RankState, Option<u64>>; 4] = [
 ];
 
 pub(super) const GPUS: [Of<GpuUse, Option<f64>>; 5] = [
-    (family("zeropilot_gpu_memory_bytes", "Total memory of the GPU.", "显存总量。"), |gpu| {
+    (family("zeropilot_gpu_memory_bytes", "Total GPU memory.", "显存总量。"), |gpu| {
         Some(gpu.total as f64)
     }),
-    (
-        family("zeropilot_gpu_memory_used_bytes", "Used memory of the GPU.", "已用显存。"),
-        |gpu| Some(gpu.used as f64),
-    ),
+    (family("zeropilot_gpu_memory_used_bytes", "Used GPU memory.", "已用显存。"), |gpu| {
+        Some(gpu.used as f64)
+    }),
     (
         family(
             "zeropilot_gpu_utilization_ratio",

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use zeropilot_record::{GpuUse, Setup};
 use zeropilot_text::Language;
 
-use self::families::{Family, GPUS, HOST, INFO, RANKS, RUN};
+use self::families::{Family, GPUS, HOST, INFO, RANKS, RESTARTS, RUN};
 use super::machine::MachineLook;
 use super::{Look, RankState};
 use crate::strategy_words;
@@ -21,8 +21,21 @@ pub fn page(run: Option<&Look>, machine: &MachineLook, language: Language) -> St
     if let Some(look) = run {
         let strategy =
             look.digest.attempt.as_ref().map_or(String::new(), |(_, strategy)| label(strategy));
+        let host = look.info.host.as_deref().unwrap_or_default();
+        let job = look.info.node.as_ref().map_or("", |node| node.job.as_str());
+        let labels = [
+            ("id", look.info.id.as_str()),
+            ("strategy", &strategy),
+            ("host", host),
+            ("training_job", job),
+        ];
         page.head(&INFO, "info");
-        page.sample("zeropilot_run_info", &[("id", &look.info.id), ("strategy", &strategy)], 1.0);
+        page.sample("zeropilot_run_info", &labels, 1.0);
+        if let Some((attempt, _)) = &look.digest.attempt {
+            page.head(&RESTARTS, "counter");
+            let restarts = f64::from(attempt.saturating_sub(1));
+            page.sample("zeropilot_run_restarts_total", &[], restarts);
+        }
         for (family, value) in &RUN {
             page.gauge(family, value(look).map(|value| (Vec::new(), value)));
         }
@@ -111,22 +124,29 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use zeropilot_record::{Event, RankMemory, RunEvent, RunInfo};
+    use zeropilot_record::{Event, NodeOf, RankMemory, RunEvent, RunInfo, Saved};
 
     use super::super::Digest;
     use super::super::machine::HostMemory;
     use super::*;
 
     fn both() -> (Look, MachineLook) {
+        let strategy = Setup::AsGiven;
         let events = [
+            RunEvent::AttemptStarted { attempt: 3, strategy, pid: 1 },
             RunEvent::Step { step: 3, loss: Some(2.5) },
             RunEvent::Memory { ranks: vec![RankMemory { rank: 0, rss: 7 }] },
         ]
         .map(|happening| Event::new(4.0, happening));
-        let info = RunInfo { id: "a\"b\\c\nd".to_owned(), ..RunInfo::default() };
+        let node = Some(NodeOf { job: "10.0.0.1:29500".to_owned(), node: Some(1), nodes: 2 });
+        let id = "a\"b\\c\nd".to_owned();
+        let info = RunInfo { id, host: Some("node1".to_owned()), node, ..RunInfo::default() };
         let digest = Digest::of(&events);
         let (verdict, host, job) = (None, None, None);
-        let look = Look { info, verdict, is_running: true, now: 9.0, digest, host, job };
+        let checkpoint =
+            Some(Saved { step: 20, path: "/out/global_step20".to_owned(), at: Some(7.5) });
+        let look =
+            Look { info, verdict, is_running: true, now: 9.0, digest, host, checkpoint, job };
         let gpu = GpuUse {
             index: 1,
             name: "NVIDIA L40S".to_owned(),
@@ -160,7 +180,8 @@ mod tests {
                     _ => {
                         let name = line.split(['{', ' ']).next().unwrap_or_default();
                         let own = *described.last().expect("a family");
-                        assert!(name == own || name == format!("{own}_info"), "{line}");
+                        let ends = ["", "_info", "_total"].map(|end| format!("{own}{end}"));
+                        assert!(ends.iter().any(|end| name == end), "{line}");
                         let value = line.rsplit(' ').next().unwrap_or_default();
                         assert!(value.parse::<f64>().is_ok(), "{line}");
                     }
@@ -173,7 +194,13 @@ mod tests {
     fn labels_cannot_break_out() {
         let (look, machine) = both();
         let page = page(Some(&look), &machine, Language::English);
-        assert!(page.contains(r#"zeropilot_run_info{id="a\"b\\c\nd",strategy=""} 1"#), "{page}");
+        let info = r#"zeropilot_run_info{id="a\"b\\c\nd",strategy="",host="node1",training_job="10.0.0.1:29500"} 1"#;
+        assert!(page.contains(info), "{page}");
+        // The third start is the second restart.
+        assert!(page.contains("# TYPE zeropilot_run_restarts counter\n"), "{page}");
+        assert!(page.contains("\nzeropilot_run_restarts_total 2\n"), "{page}");
+        assert!(page.contains("\nzeropilot_run_last_checkpoint_timestamp_seconds 7.5\n"), "{page}");
+        assert!(page.contains("\nzeropilot_run_last_checkpoint_step 20\n"), "{page}");
         assert!(page.contains("zeropilot_rank_resident_memory_bytes{rank=\"0\"} 7\n"), "{page}");
         assert!(
             page.contains("zeropilot_gpu_utilization_ratio{gpu=\"1\",name=\"NVIDIA L40S\"} 0.5\n")
