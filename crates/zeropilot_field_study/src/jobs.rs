@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 use zeropilot_job::local::{Places, own_name};
@@ -48,7 +48,8 @@ pub(crate) struct Job {
 }
 
 /// What is known of the config that a job trains with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Understanding {
     /// The launch is found and its config is read.
     Read,
@@ -89,20 +90,10 @@ impl Understanding {
             Some(Some(_)) => Self::Absent,
             Some(None) => Self::Open,
             // The config may be among words that only the run knows.
-            None if has_unknown_words(launch) => Self::Open,
+            None if launch.open_words() > usize::from(launch.program.is_none()) => Self::Open,
             None => Self::Made,
         }
     }
-}
-
-/// Whether a launch has words that only the run knows and that are neither its program nor the value of an option.
-fn has_unknown_words(launch: &Launch) -> bool {
-    let is_option = |text: &str| text.starts_with('-') && !text.contains('=');
-    let apart = launch.words.iter().enumerate().filter(|(index, word)| {
-        let before = index.checked_sub(1).and_then(|before| launch.words.get(before));
-        word.text.is_none() && !before.and_then(|it| it.text.as_deref()).is_some_and(is_option)
-    });
-    apart.count() > usize::from(launch.program.is_none())
 }
 
 /// A finding in a job.
@@ -114,6 +105,8 @@ pub(crate) struct Found {
     pub(crate) key: String,
     pub(crate) severity: Severity,
     pub(crate) message: String,
+    /// The file it is in, from the root of the repository.
+    pub(crate) file: String,
     /// Where the job is, to read it.
     pub(crate) place: String,
 }
@@ -123,6 +116,8 @@ pub(crate) struct Found {
 pub(crate) struct JobStudy {
     /// By kind and understanding: how many files.
     pub(crate) understood: BTreeMap<(Kind, Understanding), usize>,
+    /// The same for each file, by its SHA-256.
+    pub(crate) files: BTreeMap<String, Understanding>,
     pub(crate) crashed: Vec<String>,
     pub(crate) clean: usize,
     pub(crate) found: Vec<Found>,
@@ -137,11 +132,11 @@ pub(crate) fn jobs() -> Vec<Job> {
 }
 
 impl JobStudy {
-    /// Checks every file below a directory of checkouts; ends at one that is not what the study is about.
-    pub(crate) fn of(checkouts: &Path) -> io::Result<Self> {
+    /// Checks every one of these files below a directory of checkouts; ends at one that is not what the study is about.
+    pub(crate) fn of(checkouts: &Path, jobs: &[Job]) -> io::Result<Self> {
         let checkouts = std::path::absolute(checkouts)?;
         let mut study = Self::default();
-        for job in jobs() {
+        for job in jobs {
             let root = checkouts.join(&job.repository);
             let bytes = std::fs::read(root.join(&job.path)).map_err(|error| {
                 io::Error::new(error.kind(), format!("{}/{}: {error}", job.repository, job.path))
@@ -152,7 +147,7 @@ impl JobStudy {
             }
             // Paths in a job start where it is checked.
             std::env::set_current_dir(&root)?;
-            study.count(&job, &String::from_utf8_lossy(&bytes));
+            study.count(job, &String::from_utf8_lossy(&bytes));
         }
         Ok(study)
     }
@@ -166,7 +161,7 @@ impl JobStudy {
             (_, None) => None,
         };
         let Some(text) = text else {
-            *self.understood.entry((job.kind, Understanding::None)).or_default() += 1;
+            self.note(job, Understanding::None);
             self.clean += 1;
             return;
         };
@@ -183,22 +178,29 @@ impl JobStudy {
         let launches = report.job.launches.iter();
         let has_file = |name: &str| places.find(name).is_some();
         let best = launches.map(|launch| Understanding::of(launch, &has_file)).min();
-        let key = (job.kind, best.unwrap_or(Understanding::None));
-        *self.understood.entry(key).or_default() += 1;
+        self.note(job, best.unwrap_or(Understanding::None));
         let before = self.found.len();
-        self.add(job, &report);
+        self.add(job, &report, &places);
         self.clean += usize::from(self.found.len() == before);
     }
 
-    fn add(&mut self, job: &Job, report: &JobReport) {
+    fn note(&mut self, job: &Job, how: Understanding) {
+        *self.understood.entry((job.kind, how)).or_default() += 1;
+        self.files.insert(job.sha256.clone(), how);
+    }
+
+    fn add(&mut self, job: &Job, report: &JobReport, places: &Places) {
         for file in &report.files {
             let name = file.name.as_deref().unwrap_or(&job.path);
+            let at = file.name.as_deref().and_then(|name| places.find(name));
+            let at = at.map_or_else(|| name.to_owned(), |path| from_root(&path));
             self.found.extend(file.report.diagnostics.iter().map(|found| Found {
                 job: job.sha256.chars().take(16).collect(),
                 rule: found.rule.code,
                 key: found.path.to_string(),
                 severity: found.severity,
                 message: found.message(Language::English),
+                file: at.clone(),
                 place: format!("{}/{} ({name})", job.repository, job.path),
             }));
         }
@@ -210,6 +212,20 @@ impl JobStudy {
         let understood = of_kind().filter(|((_, how), _)| how.is_understood());
         (of_kind().map(|(_, count)| count).sum(), understood.map(|(_, count)| count).sum())
     }
+}
+
+/// A path from the directory that is being looked at, without `.` and `..`.
+fn from_root(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    let mut parts = Vec::new();
+    for part in path.strip_prefix(here).unwrap_or(path).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if parts.pop().is_some() => {}
+            part => parts.push(part),
+        }
+    }
+    parts.iter().collect::<PathBuf>().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

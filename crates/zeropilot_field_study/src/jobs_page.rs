@@ -10,10 +10,10 @@ use zeropilot_config::schema::EngineVersion;
 use zeropilot_lint::{Severity, rule};
 use zeropilot_text::Language;
 
+use crate::job_study_page::{PAGE, percent};
 use crate::jobs::{Found, JobStudy, Kind, Understanding, jobs};
 use crate::labels::Verdict;
-
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/job-study.md");
+use crate::second_sample;
 
 /// A finding that was read. One stands for all of its rule in a job with the same key.
 #[derive(Debug, Deserialize)]
@@ -48,9 +48,9 @@ pub(crate) fn run(arguments: &[String]) -> io::Result<ExitCode> {
         );
         return Ok(ExitCode::from(2));
     };
-    let study = JobStudy::of(Path::new(&checkouts))?;
+    let study = JobStudy::of(Path::new(&checkouts), &jobs())?;
     if arguments.iter().any(|argument| argument == "--list") {
-        for Found { job, rule, key, severity, message, place } in &study.found {
+        for Found { job, rule, key, severity, message, place, .. } in &study.found {
             println!("{job}\t{rule}\t{key}\t{}\t{place}\t{message}", severity.name());
         }
         return Ok(ExitCode::SUCCESS);
@@ -81,7 +81,7 @@ fn page(study: &JobStudy, labels: &[Label]) -> String {
          crashed on {} of them and had no findings in {}.\n\n\
          We searched for words such as `deepspeed` in the repositories of widely used training projects. From each \
          repository, we chose at most 14 launch scripts, 8 YAML files and 3 training scripts. The files are not a \
-         random sample.\n\n{}{}{}",
+         random sample.\n\n{}{}{}\n{}",
         all.len(),
         repositories.len(),
         EngineVersion::NEWEST,
@@ -90,6 +90,7 @@ fn page(study: &JobStudy, labels: &[Label]) -> String {
         understanding(study),
         rules(study),
         precision(study, labels),
+        second_sample::section(),
     )
 }
 
@@ -115,10 +116,6 @@ fn understanding(study: &JobStudy) -> String {
         rows.join("\n"),
         shares.join(" | "),
     )
-}
-
-fn percent(part: usize, all: usize) -> f64 {
-    100.0 * part as f64 / all.max(1) as f64
 }
 
 fn rules(study: &JobStudy) -> String {

@@ -5,16 +5,21 @@
 //!
 //! After `jobs`, the same for `docs/job-study.md`: `ZEROPILOT_JOBS` is a directory with a checkout of every repository in
 //! `knowledge/findings/jobs.jsonl`, as `owner/name`, at the commit that stands there.
+//!
+//! `second-sample` writes the last section of that page from data alone; if `ZEROPILOT_JOBS` is a directory of the same
+//! kind for `knowledge/findings/second_jobs.jsonl`, it first compares the data with what is found now.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool that says what it did")]
 
 #[cfg(test)]
 mod asked;
 mod draw;
+mod job_study_page;
 mod jobs;
 mod jobs_page;
 mod labels;
 mod report;
+mod second_sample;
 mod shipped;
 mod shipped_page;
 mod study;
@@ -26,6 +31,9 @@ fn main() -> std::io::Result<ExitCode> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|first| first == "jobs") {
         return jobs_page::run(&arguments.split_off(1));
+    }
+    if arguments.first().is_some_and(|first| first == "second-sample") {
+        return second_sample::run(&arguments.split_off(1));
     }
     let Some(corpus) = std::env::var_os("ZEROPILOT_CORPUS") else {
         eprintln!(
