@@ -474,6 +474,7 @@ export interface RejectedStrategy {
   verdict: Verdict;
   fullest: string;
   other_models: number;
+  rollout_engine: number;
 }
 
 /// The job as it is written.
@@ -627,11 +628,19 @@ export interface Key {
   what: string | null;
   unit: string | null;
   is_read: boolean | null;
+  needs: Need[];
+  unmeasured: string[];
   memory: string | null;
   speed: string | null;
   mistake: string | null;
   source: string[];
   versions: InVersion[];
+}
+
+/// A key and the values that give the described key an effect.
+export interface Need {
+  key: string;
+  values: unknown[];
 }
 
 /// A key in one DeepSpeed version.
@@ -1084,6 +1093,7 @@ export interface ComparisonWords {
 /// A strategy of a comparison in words.
 export interface StrategyWords {
   strategy: string;
+  config: string;
   need: string;
   verdict: string | null;
   host: string;
@@ -1097,7 +1107,7 @@ export interface MemoryWords {
   savings: SavingWords[];
   bounds: string;
   text: string;
-  picture: string;
+  frames: Frame[];
 }
 
 /// What is said of the GPU and the host in one row, as [`compare_words`](super::compare_words) says it of every strategy.
@@ -1128,16 +1138,16 @@ export interface SavingWords {
   saved: string;
 }
 
-/// What a GPU holds through a step, and what it sends.
-export interface FilmWords {
-  frames: Frame[];
-  sent: string;
-}
-
 /// What a GPU holds in a stretch of a step, by part.
 export interface Frame {
   phase: string;
   held: Record<string, number>;
+}
+
+/// What a GPU holds through a step, and what it sends.
+export interface FilmWords {
+  frames: Frame[];
+  sent: string;
 }
 
 /// A step in words.
@@ -1146,7 +1156,7 @@ export interface SimulationWords {
   cost_estimate: string | null;
   shares: ShareWords[];
   advice: string;
-  picture: string;
+  streams: StreamsWords;
 }
 
 /// A part of the time of a step.
@@ -1154,6 +1164,35 @@ export interface ShareWords {
   words: string;
   time: string;
   share: number;
+}
+
+/// The streams of a step.
+export interface StreamsWords {
+  end: number;
+  axis: string[];
+  lanes: LaneWords[];
+  colours: ColourWords[];
+}
+
+/// A stream.
+export interface LaneWords {
+  words: string;
+  blocks: BlockWords[];
+}
+
+/// Something that happens in a stream.
+export interface BlockWords {
+  begin: number;
+  end: number;
+  words: string;
+  time: string;
+  colour: string;
+}
+
+/// A colour, and what it stands for.
+export interface ColourWords {
+  words: string;
+  colour: string;
 }
 
 /// A checked config in words.

@@ -61,6 +61,7 @@ export function combobox(
     const text = input.value.trim();
     const picked = list.hidden ? undefined : shown[active];
     if (picked) return picked.value;
+    if (text === chosen) return chosen;
     const isName = options.some((option) => option.names.includes(text.toLowerCase()));
     if (text === "" || isName || isOwn?.(text)) return text || chosen;
     return (list.hidden ? undefined : shown[0]?.value) ?? text;
@@ -78,7 +79,7 @@ export function combobox(
   input.addEventListener("focus", () => input.select());
   input.addEventListener("click", () => open(""));
   input.addEventListener("input", () => open(input.value));
-  input.addEventListener("blur", () => take(input.value.trim() || chosen));
+  input.addEventListener("blur", () => take(meant()));
   input.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown") move(1);
     else if (event.key === "ArrowUp") move(-1);

@@ -38,13 +38,14 @@ export function marked(text: string): Node[] {
   });
 }
 
-/// A picture that the engine drew, as elements.
-export function picture(text: string): Element {
-  const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
-  const element = document.importNode(parsed.documentElement, true);
-  element.setAttribute("role", "img");
-  element.setAttribute("aria-label", element.querySelector("title")?.textContent ?? "");
-  return element;
+/// Calls where a pointer or a finger is on a picture, as a share of its width.
+export function pointed(picture: Element, at: (share: number) => void): void {
+  const point = (event: Event) => {
+    const { left, width } = picture.getBoundingClientRect();
+    at(((event as PointerEvent).clientX - left) / width);
+  };
+  picture.addEventListener("pointermove", point);
+  picture.addEventListener("pointerdown", point);
 }
 
 let counter = 0;

@@ -22,3 +22,10 @@ export function parameters(count: number): string {
   const decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
   return `${value.toFixed(decimals).replace(/\.0+$/, "")}${unit}`;
 }
+
+/// A part of a step, as the command line writes it.
+export function seconds(value: number): string {
+  if (value >= 100) return `${value.toFixed(0)} s`;
+  if (value >= 1) return `${value.toFixed(2)} s`;
+  return value >= 1e-3 ? `${(value * 1e3).toFixed(1)} ms` : `${(value * 1e6).toFixed(0)} µs`;
+}

@@ -1,13 +1,15 @@
 // What the page asks, as the engine reads it and as a terminal would.
 
-import type { Strategy } from "./answers";
-import { gpus, type State } from "./state";
+import type { Plan, Strategy } from "./answers";
+import { gpus, hasCompletions, hasTeacher, rollouts, type State } from "./state";
 
 /// What each GPU does at once: taken from the plan for everything that is shown beside it.
 export interface Work {
   micro: number; accumulation: number; checkpointing: boolean; fused: boolean;
   /// GPUs that share a sequence, and what else makes room for long ones.
   shared: number; onHost: boolean; tiled: boolean;
+  /// What vLLM takes of a GPU that trains, and whether it sleeps meanwhile: chosen by the plan.
+  generator?: { share: number; sleeps: boolean } | undefined;
 }
 
 /// Where nothing fits.
@@ -21,6 +23,13 @@ export function work(strategy: Strategy): Work {
     checkpointing: strategy.gradient_checkpointing, fused: strategy.fused_loss,
     shared: strategy.sequence_parallel, onHost: strategy.activation_offload, tiled: strategy.tiled_mlp,
   };
+}
+
+/// What the plan chose for vLLM on the GPUs that train.
+export function generator({ provenance }: Plan): Work["generator"] {
+  const value = (name: string) => provenance.values.find((one) => one.name === name)?.value;
+  const share = value("vllm_gpu_memory_utilization");
+  return typeof share === "number" ? { share, sleeps: value("vllm_sleep") === true } : undefined;
 }
 
 const ram = (state: State) => state.hostRam.trim() || null;
@@ -37,8 +46,23 @@ function training(state: State) {
   return { seq_len: state.sequence, method: state.method, lora_rank: state.rank };
 }
 
+/// What is said of the task: only what it can have.
+function taskDetails({ task, teacher, rollout, completion }: State) {
+  return {
+    teacher: hasTeacher(task) ? teacher.trim() || null : null,
+    rollout: rollouts(task).includes(rollout) ? rollout : null,
+    completion: hasCompletions(task) ? completion || null : null,
+  };
+}
+
 function task(state: State) {
-  return { task: state.task };
+  const { teacher, rollout, completion } = taskDetails(state);
+  return { task: state.task, teacher, rollout, completion_len: completion };
+}
+
+/// The task beside a plan, with what that chose.
+function workedTask(state: State, { generator }: Work) {
+  return { ...task(state), ...(generator && { vllm_gpu_memory_utilization: generator.share, vllm_sleep: generator.sleeps }) };
 }
 
 /// GPUs that share a sequence: as planned, or as asked where nothing is.
@@ -72,7 +96,7 @@ function worked(state: State, work: Work) {
 export function compare(state: State, work: Work) {
   return {
     model: model(state),
-    request: { machines: machines(state), precision: state.precision, training: worked(state, work), task: task(state) },
+    request: { machines: machines(state), precision: state.precision, training: worked(state, work), task: workedTask(state, work) },
   };
 }
 
@@ -83,7 +107,7 @@ export function job(state: State, work: Work, config: string) {
     config: { name: "ds_config.json", bytes: config },
     precision: state.precision,
     training: worked(state, work),
-    task: task(state),
+    task: workedTask(state, work),
   };
 }
 
@@ -107,11 +131,13 @@ function option(name: string, value: string | number | null, usual: string | num
 }
 
 function shared(state: State): (string | number)[] {
+  const { teacher, rollout, completion } = taskDetails(state);
   return [
     "--model", model(state).name, "--gpus", gpus(state), ...option("--host-ram", ram(state), null),
     ...option("--precision", state.precision, "bf16"), "--seq-len", state.sequence,
     ...option("--method", state.method, "full"), ...option("--lora-rank", state.method === "full" ? 16 : state.rank, 16),
-    ...option("--task", state.task, "sft"),
+    ...option("--task", state.task, "sft"), ...option("--teacher", teacher, null), ...option("--rollout", rollout, null),
+    ...option("--completion-len", completion, null),
   ];
 }
 
@@ -120,6 +146,7 @@ function told(state: State, work: Work): (string | number | false)[] {
     "--micro-batch", work.micro, ...option("--grad-accum", work.accumulation, 1),
     work.checkpointing && "--grad-checkpointing", work.fused && "--fused-loss",
     ...option("--sequence-parallel", shares(state, work), 1), work.onHost && "--activation-offload", work.tiled && "--tiled-mlp",
+    ...(work.generator ? ["--vllm-gpu-memory-utilization", work.generator.share, `--vllm-sleep=${work.generator.sleeps}`] : []),
   ];
 }
 

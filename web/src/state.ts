@@ -6,12 +6,23 @@ export type Section = "plan" | "check" | "learn";
 export type Theme = "auto" | "light" | "dark";
 export type Method = "full" | "lora" | "qlora";
 
+/// What a model can be trained for.
+export const TASKS = ["sft", "dpo", "kto", "orpo", "cpo", "reward", "distill", "gkd", "grpo", "rloo", "ppo"];
+/// What there is to say of a task beside its name.
+const TEACHERS: ReadonlySet<string> = new Set(["distill", "gkd"]);
+const ROLLOUTS: Record<string, readonly string[]> = { grpo: ["generate", "vllm", "server"], rloo: ["generate", "vllm", "server"], gkd: ["generate", "vllm", "server", "none"] };
+const COMPLETIONS: ReadonlySet<string> = new Set(["dpo", "kto", "grpo", "rloo", "ppo", "distill", "gkd"]);
+
+export const hasTeacher = (task: string) => TEACHERS.has(task);
+export const rollouts = (task: string): readonly string[] => ROLLOUTS[task] ?? [];
+export const hasCompletions = (task: string) => COMPLETIONS.has(task);
+
 export interface State {
   section: Section; language: Language; theme: Theme;
   model: string; config: string; card: string; count: number; nodes: number; hostRam: string;
   method: Method; rank: number; precision: "bf16" | "fp16" | "fp32"; sequence: number; batch: number;
   fusedLoss: "no" | "yes" | "either"; objective: "time" | "cost" | "memory"; target: string; goal: string; price: string;
-  shares: number; task: string; pins: string;
+  shares: number; task: string; teacher: string; rollout: string; completion: number; pins: string;
   /// What a plan must keep; empty or 0 where it chooses.
   heldStage: "" | "0" | "1" | "2" | "3"; heldOffload: "" | "none" | "optimizer" | "all"; heldMicro: number; heldRecompute: "" | "no" | "yes";
   text: string; engine: string; frontEnd: string; world: number;
@@ -23,7 +34,7 @@ export const DEFAULTS: State = {
   model: "Qwen/Qwen3-8B", config: "", card: "A100-SXM4-80GB", count: 8, nodes: 1, hostRam: "",
   method: "full", rank: 16, precision: "bf16", sequence: 4096, batch: 0,
   fusedLoss: "no", objective: "time", target: "deepspeed", goal: "1B", price: "",
-  shares: 0, task: "sft", pins: "", heldStage: "", heldOffload: "", heldMicro: 0, heldRecompute: "",
+  shares: 0, task: "sft", teacher: "", rollout: "", completion: 0, pins: "", heldStage: "", heldOffload: "", heldMicro: 0, heldRecompute: "",
   text: "", engine: "", frontEnd: "", world: 0,
   stage: 3, ranks: 4, micro: 1, recompute: "no", offload: "none",
 };
@@ -50,6 +61,7 @@ const CHOICES: Partial<Record<keyof State, readonly string[]>> = {
   language: ["en", "zh"], theme: ["auto", "light", "dark"], method: ["full", "lora", "qlora"],
   precision: ["bf16", "fp16", "fp32"], fusedLoss: ["no", "yes", "either"], objective: ["time", "cost", "memory"], recompute: ["no", "yes"], offload: ["none", "optimizer", "all"],
   heldStage: ["", "0", "1", "2", "3"], heldOffload: ["", "none", "optimizer", "all"], heldRecompute: ["", "no", "yes"],
+  task: TASKS, rollout: ["", "generate", "vllm", "server", "none"],
 };
 
 /// `#plan?model=…&card=…`: only what the section asks and what differs from `base` is written.

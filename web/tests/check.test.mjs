@@ -84,7 +84,7 @@ test("a guess waits for a click", () => using("#check?language=en", async (page)
   await paste(page, await readFile(new URL("config.cut_off.txt", texts), "utf8"));
   const offer = page.locator(".recognized", { hasText: "2 brackets closed" });
   await offer.waitFor();
-  await offer.getByRole("button", { name: "Clean it up" }).click();
+  await offer.getByRole("button", { name: "Clean up the text" }).click();
   await page.locator(".notice", { hasText: "2 brackets closed" }).waitFor();
   assert.equal(JSON.parse(await written(page)).zero_optimization.stage, 3);
 }));

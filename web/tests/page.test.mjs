@@ -43,7 +43,7 @@ test("a model is found by typing and chosen with the keyboard", () => using("#pl
 test("the slider changes the answer and the address", () => using("#plan?language=en", async (page) => {
   await answered(page);
   const before = await page.getAttribute(".bars tbody tr:nth-child(5)", "data-bytes");
-  await page.getByRole("slider").press("ArrowRight");
+  await page.getByRole("slider", { name: "Sequence length" }).press("ArrowRight");
   await page.waitForFunction(() => document.querySelector(".answer")?.dataset.answered?.includes("--seq-len 6144"));
   assert.notEqual(await page.getAttribute(".bars tbody tr:nth-child(5)", "data-bytes"), before);
   assert.match(page.url(), /sequence=6144/);
@@ -150,6 +150,82 @@ test("language and theme are the reader's, keep the focus and outlive the page",
   await page.locator("html[lang=zh-CN]").waitFor();
 }));
 
+test("the focus stays where it was after the theme, a section and a fix", () => using("#check?language=en", async (page) => {
+  const focused = () => page.evaluate(() => document.activeElement?.id || document.activeElement?.className);
+  await page.locator(".findings li").first().waitFor();
+  await page.getByLabel("Theme").focus();
+  await page.getByLabel("Theme").selectOption("dark");
+  await page.locator("html[data-theme=dark]").waitFor();
+  assert.equal(await focused(), "theme");
+  await page.locator(".findings li .fix").first().focus();
+  await page.keyboard.press("Enter");
+  // The editor has a tree of its own.
+  await page.waitForFunction(() => document.activeElement?.shadowRoot?.activeElement?.classList.contains("cm-content"));
+  await page.getByRole("link", { name: "Plan" }).focus();
+  await page.keyboard.press("Enter");
+  await page.locator(".question").waitFor();
+  assert.equal(await focused(), "to-plan");
+}));
+
+test("with forced colours what is chosen is outlined", async () => {
+  const outlined = (page, selector) => page.$$eval(selector, (all) => all.map((element) => getComputedStyle(element)).map(({ outlineStyle, outlineWidth }) => outlineStyle === "solid" && parseFloat(outlineWidth) >= 2));
+  await using("#learn?language=en", async (page) => {
+    await page.locator("[data-state=answered] .film").waitFor();
+    assert.deepEqual(await outlined(page, "nav a"), [false, false, true]);
+    assert.deepEqual(await outlined(page, ".stage-row"), [false, false, false, true]);
+    const methods = await page.$$eval(".segments input", (all) => all.map((input) => [input.checked, getComputedStyle(input.nextElementSibling).outlineStyle === "solid"]));
+    for (const [checked, outline] of methods) assert.equal(outline, checked);
+    const bars = await page.$$eval(".stage-bar rect[fill]", (all) => all.map((bar) => getComputedStyle(bar).fill));
+    assert.ok(new Set(bars).size > 2, "parts keep their colours");
+  }, { forcedColors: "active" });
+});
+
+test("a link that is pasted into a chat has a title, a text and a picture", async () => {
+  const page = await (await fetch(server.address)).text();
+  const property = (name) => new RegExp(`<meta (?:property|name)="${name}" content="([^"]+)"`).exec(page)?.[1];
+  assert.match(property("og:title"), /zeropilot/);
+  assert.ok(property("og:description").length > 40 && property("og:description").length < 200);
+  assert.equal(property("twitter:card"), "summary_large_image");
+  assert.ok(property("og:image:alt").length > 10);
+  const image = Buffer.from(await (await fetch(new URL(property("og:image"), server.address))).arrayBuffer());
+  assert.equal(image.subarray(1, 4).toString(), "PNG");
+  assert.deepEqual([image.readUInt32BE(16), image.readUInt32BE(20)], [Number(property("og:image:width")), Number(property("og:image:height"))]);
+});
+
+test("the memory of the GPU is a line where the bars are on its scale", () => using("#learn?language=en&ranks=4&stage=0&card=A100-SXM4-80GB", async (page) => {
+  await page.locator("[data-state=answered] .film").waitFor();
+  const gpu = await cli("zeropilot memory --compare --model Qwen/Qwen3-8B --gpus 4xA100-SXM4-80GB --seq-len 4096");
+  const seen = await page.evaluate(() => {
+    const number = (element, name) => Number(element.getAttribute(name));
+    const [row] = document.querySelectorAll(".stage-row");
+    const parts = [...row.querySelectorAll("rect[fill]")];
+    const [limit] = row.querySelectorAll(".limit");
+    const film = document.querySelector(".film");
+    return {
+      bytes: Number(row.dataset.bytes), wide: parts.reduce((sum, part) => sum + number(part, "width"), 0), at: limit && number(limit, "x") + number(limit, "width") / 2,
+      ranks: document.querySelectorAll(".rank .limit").length, note: document.querySelector(".limit-note").textContent, most: Number(film.dataset.most),
+      film: film.querySelector(".limit") && 220 - number(film.querySelector(".limit"), "y") - 1.25,
+    };
+  });
+  assert.ok(Math.abs(seen.at / seen.wide - gpu.capacity / seen.bytes) < 0.01, JSON.stringify([seen, gpu.capacity]));
+  assert.ok(Math.abs(seen.film / 214 - gpu.capacity / seen.most) < 0.01);
+  assert.equal(seen.ranks, 4);
+  assert.match(seen.note, /red line/i);
+}));
+
+test("the grids below the ranks show whose shard each rank keeps", () => using("#learn?language=en&ranks=4&stage=1", async (page) => {
+  await page.locator("[data-state=answered] .film").waitFor();
+  const kept = () => page.$$eval(".rank-row figure", (ranks) => ranks.map((rank) => Object.fromEntries([...rank.querySelectorAll(".slices div")].map((row) =>
+    [row.dataset.part, [...row.children].map((cell) => (cell.classList.contains("kept") ? 1 : 0)).join("")]))));
+  const own = ["1000", "0100", "0010", "0001"];
+  const one = await kept();
+  assert.deepEqual(one.map((rank) => rank["optimizer_states"]), own);
+  assert.deepEqual(one.map((rank) => rank["weights"]), own.map(() => "1111"));
+  await page.getByLabel("ZeRO-3", { exact: true }).check();
+  await page.waitForFunction(() => JSON.parse(document.querySelector(".stack").dataset.answered)[0] === 3);
+  assert.deepEqual((await kept()).map((rank) => rank["weights"]), own);
+}));
+
 test("the editor is loaded when Check is opened, not before", () => using("#learn?language=en", async (page) => {
   await page.locator("[data-state=answered] .film").waitFor();
   const loaded = () => page.evaluate(() => performance.getEntriesByType("resource").map(({ name, decodedBodySize }) => [name, decodedBodySize]).filter(([name]) => name.endsWith(".js")));
@@ -219,10 +295,11 @@ test("the film starts at its beginning and follows the pointer", () => using("#l
 }));
 
 test("on a phone every target is large enough and no field makes the page zoom", async () => {
-  for (const section of ["check", "learn"]) {
-    await using(`#${section}?language=en`, async (page) => {
-      await page.waitForSelector(".findings li, [data-state=answered] .film");
-      const small = await page.evaluate(() => [...document.querySelectorAll("main button, nav a, .tools button, .tools select, main input, main select")]
+  for (const section of ["check", "learn", "plan"]) {
+    await using(`#${section}?language=en${section === "plan" ? "&task=grpo" : ""}`, async (page) => {
+      await page.waitForSelector(".findings li, [data-state=answered] .film, .answer[data-state=answered]");
+      if (section === "plan") await page.waitForSelector(".lane");
+      const small = await page.evaluate(() => [...document.querySelectorAll("main button, main [role=button], nav a, .tools button, .tools select, main input, main select")]
         .filter((element) => element.checkVisibility())
         .map((element) => [element.tagName, element.textContent.trim() || element.value, (element.closest("label") ?? element).getBoundingClientRect().height, parseFloat(getComputedStyle(element).fontSize), element.type])
         .filter(([tag, , height, font, type]) => height < 44 || (["INPUT", "SELECT"].includes(tag) && !["radio", "range"].includes(type) && font < 16)));

@@ -1,4 +1,4 @@
-// A hundred and twenty questions: models of every size and kind, cards and memory, nodes, methods, lengths, batches; some that nothing fits.
+// A hundred and thirty questions: models of every size and kind, cards and memory, nodes, methods, lengths, batches; some that nothing fits.
 
 const MODELS = ["Qwen/Qwen3-8B", "meta-llama/Meta-Llama-3.1-8B", "Qwen/Qwen3-30B-A3B", "openai-community/gpt2", "meta-llama/Meta-Llama-3.1-70B"];
 const MACHINES = [
@@ -28,6 +28,18 @@ const ON = [{ card: "A100-SXM4-80GB", count: 8 }, { card: "H100-SXM5-80GB", coun
 /// Every knob with every one of five models, on machines in turn.
 const KNOBS = HELD.flatMap((held, h) => HOLDING.map((model, m) => ({ model, ...ON[(h + m) % ON.length], sequence: 2048, ...held })));
 
-export const QUESTIONS = [...USUAL, ...KNOBS];
+/// Tasks with a teacher or with completions that are generated; a teacher has the student's vocabulary.
+const QWEN = { teacher: "Qwen/Qwen3-8B", sequence: 2048 };
+const OTHERS = [
+  { model: "Qwen/Qwen3-0.6B", ...ON[0], sequence: 2048, task: "grpo" }, { model: "Qwen/Qwen3-8B", ...ON[4], sequence: 2048, task: "grpo", rollout: "vllm" },
+  { model: "meta-llama/Llama-3.2-1B", ...ON[3], sequence: 1024, task: "grpo", rollout: "server", completion: 256 },
+  { model: "Qwen/Qwen3-8B", ...ON[1], sequence: 2048, task: "grpo", method: "lora", rollout: "vllm" },
+  { model: "meta-llama/Meta-Llama-3.1-8B", ...ON[0], sequence: 1024, task: "rloo", rollout: "server" },
+  { model: "Qwen/Qwen3-0.6B", ...ON[2], ...QWEN, task: "distill" }, { model: "Qwen/Qwen3-0.6B", ...ON[0], ...QWEN, task: "gkd", rollout: "none" },
+  { model: "Qwen/Qwen3-4B", ...ON[4], ...QWEN, task: "gkd", method: "lora" }, { model: "Qwen/Qwen3-0.6B", ...ON[1], sequence: 1024, task: "ppo" },
+  { model: "meta-llama/Llama-3.2-1B", ...ON[0], sequence: 2048, task: "distill", teacher: "meta-llama/Meta-Llama-3.1-8B", completion: 1024 },
+];
+
+export const QUESTIONS = [...USUAL, ...KNOBS, ...OTHERS];
 
 export const fragment = (question) => `#plan?${new URLSearchParams({ language: "en", ...question })}`;

@@ -1,4 +1,4 @@
-// Every number on the page is the command line's: a hundred and twenty questions, both run for real, the command as the page itself shows it.
+// Every number on the page is the command line's: a hundred and thirty questions, both run for real, the command as the page itself shows it.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -44,8 +44,8 @@ const shown = (page) => page.evaluate(() => {
   };
 });
 
-assert.equal(QUESTIONS.length, 120);
-assert.equal(new Set(QUESTIONS.map((question) => JSON.stringify(question))).size, 120, "no question twice");
+assert.equal(QUESTIONS.length, 130);
+assert.equal(new Set(QUESTIONS.map((question) => JSON.stringify(question))).size, 130, "no question twice");
 
 for (const question of QUESTIONS) {
   test(`the page and the command line agree on ${JSON.stringify(question)}`, async () => {

@@ -12,7 +12,7 @@ import { tell } from "../title";
 import { concepts } from "./concepts";
 import { film, type Film } from "./film";
 import { folklore } from "./folklore";
-import { player } from "./player";
+import { player } from "../player";
 import { overview, ranks, type Scene } from "./ranks";
 import { story } from "./story";
 

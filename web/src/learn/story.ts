@@ -15,7 +15,7 @@ const STEPS: Step[] = [
   {
     change: { ...PLAIN, stage: 0 }, moment: "after_init", concept: "memory",
     title: ["Training stores more than the weights", "训练时存的不只是权重"],
-    text: ["In addition to the 16-bit weights, mixed precision with Adam keeps fp32 master weights and two moments for every trained parameter. Each rank stores {shown} before the first batch.", "除了 16 位权重，混合精度加 Adam 还要为每个训练参数保存 fp32 主权重和两个动量。处理第一个 batch 之前，每个 rank 就已占用 {shown}。"],
+    text: ["In addition to the 16-bit weights, mixed precision with Adam keeps fp32 master weights and two moments for every trained parameter. Each rank stores {shown} before the first batch.", "除了 16 位权重，混合精度加 Adam 还要为每个可训练参数保存 fp32 主权重和两个动量。处理第一个 batch 之前，每个 rank 就已占用 {shown}。"],
   },
   {
     change: { ...PLAIN, stage: 0 }, moment: "after_backward", concept: "zero",

@@ -5,8 +5,9 @@ import type { Plan, PlanWords } from "../answers";
 import { h } from "../dom";
 import type { Answer } from "../engine";
 import { model } from "../questions";
-import { gpus, type State } from "../state";
-import type { Word } from "../words";
+import { gpus, type Method, type State } from "../state";
+import type { Say, Word } from "../words";
+import { labelled } from "./labels";
 import { exports, type Cell, type Table } from "./table";
 import { withoutPin } from "./pins";
 
@@ -14,8 +15,11 @@ export type Planned = Answer<Plan, PlanWords>;
 /// A question, and its answer or the problem it has; nothing while it is searched.
 export interface Side { state: State; planned: Planned | string | undefined; isCurrent: boolean }
 
-type Row = [Word, (words: PlanWords, json: Plan, state: State) => Cell];
+type Row = [Word, (words: PlanWords, json: Plan, state: State, say: Say) => Cell];
 const plain = (text: string | null | undefined, value?: number | null): Cell => ({ lines: [text ?? "–"], ...(value === undefined ? {} : { value }) });
+
+/// Names that are the same in every language.
+const METHODS: Partial<Record<Method, string>> = { lora: "LoRA", qlora: "QLoRA" };
 
 const ROWS: Row[] = [
   ["rowVerdict", ({ headline }) => ({ lines: [headline.verdict_words], tone: headline.verdict })],
@@ -24,29 +28,29 @@ const ROWS: Row[] = [
   ["rowFree", ({ headline }) => plain(headline.free)],
   ["rowHost", ({ headline }, json) => plain(headline.host, json.recommended?.memory.host.expected ?? null)],
   ["rowLength", (_, __, state) => plain(state.sequence.toLocaleString("en"), state.sequence)],
-  ["rowMethod", (_, __, state) => plain(state.method)],
+  ["rowMethod", (_, __, state, say) => plain(METHODS[state.method] ?? say("full"))],
   ["rowStep", ({ headline }, json) => plain(headline.step, json.recommended?.step_seconds?.expected ?? null)],
   ["rowRate", ({ headline }) => plain(headline.rate)],
   ["rowTokens", ({ headline }) => plain(headline.tokens)],
   ["rowDuration", ({ headline }) => plain(headline.duration)],
   ["rowHours", ({ headline }, json) => plain(headline.gpu_hours, json.cost_estimate?.gpu_hours ?? null)],
   ["rowCost", ({ headline }, json) => plain(headline.cost, json.cost_estimate?.cost ?? null)],
-  ["rowWarnings", ({ warnings }) => ({ lines: warnings.length ? warnings : ["–"] })],
+  ["rowWarnings", ({ warnings }, _, __, say) => ({ lines: warnings.length ? warnings.map((text) => labelled(text, say)) : ["–"] })],
 ];
 
 const named = (state: State) => [model(state).name, gpus(state)];
 
-function cell(row: Row, { planned, state }: Side): Cell {
+function cell(row: Row, { planned, state }: Side, say: Say): Cell {
   if (planned === undefined) return plain("…");
   if (typeof planned === "string") return row[0] === "rowVerdict" ? plain(planned) : plain("–");
-  return row[1](planned.words, planned.json, state);
+  return row[1](planned.words, planned.json, state, say);
 }
 
 export function table(sides: Side[], { say, catalogue }: App): Table {
   return {
     name: "zeropilot-compare", title: say("compare"), note: say("madeBy", { version: catalogue.version }),
     head: ["", ...sides.map((side) => named(side.state).join(", "))],
-    rows: ROWS.map((row) => ({ head: say(row[0]), cells: sides.map((side) => cell(row, side)) })),
+    rows: ROWS.map((row) => ({ head: say(row[0]), cells: sides.map((side) => cell(row, side, say)) })),
   };
 }
 

@@ -6,7 +6,8 @@ import { number, segments, select, slider, text } from "../controls";
 import { h, id } from "../dom";
 import { bytes, parameters } from "../format";
 import { model } from "../questions";
-import { DEFAULTS, type Method, type State } from "../state";
+import type { Word } from "../words";
+import { DEFAULTS, hasCompletions, hasTeacher, rollouts, TASKS, type Method, type State } from "../state";
 
 /// What people ask about most; the rest of the catalogue follows by name.
 const USUAL = [
@@ -14,8 +15,6 @@ const USUAL = [
   "meta-llama/Llama-3.2-3B", "meta-llama/Meta-Llama-3.1-8B", "meta-llama/Meta-Llama-3.1-70B", "mistralai/Mistral-7B-v0.3", "google/gemma-3-1b-pt",
   "openai/gpt-oss-20b", "deepseek-ai/DeepSeek-V3", "openai-community/gpt2",
 ];
-/// Losses for which a config says the whole job: no teacher, no rollouts.
-const TASKS = ["sft", "dpo", "kto", "orpo", "cpo", "reward"];
 const LENGTHS = [256, 512, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152, 65536, 98304, 131072];
 
 export function form(app: App): HTMLElement {
@@ -27,6 +26,9 @@ export function form(app: App): HTMLElement {
     set({ method: value });
   });
   const changed = (change: Parameters<App["set"]>[0]) => set(change);
+  const details = h("div", { class: "task-details" });
+  const showDetails = () => details.replaceChildren(...taskDetails(app));
+  showDetails();
   return h("form", { class: "panel question", "aria-label": say("question"), submit: (event) => event.preventDefault() },
     marked("model", modelField({ ...app })),
     marked("card", combobox(say("card"), state.card, say("cardHint"), { options: cards(catalogue), isOwn: isMemory, more: (count) => say("moreMatches", { count }) }, (card) => changed({ card }))),
@@ -49,8 +51,9 @@ export function form(app: App): HTMLElement {
         select(say("objective"), state.objective, [["time", say("time")], ["cost", say("costObjective")], ["memory", say("memory")]], (objective) => changed({ objective })),
         select(say("target"), state.target, catalogue.targets.map((name): [string, string] => [name, name]), (target) => changed({ target }))),
       h("div", { class: "pair" },
-        marked("task", select(say("task"), state.task, TASKS.map((name): [string, string] => [name, name.toUpperCase()]), (task) => changed({ task }))),
+        marked("task", select(say("task"), state.task, TASKS.map((name): [string, string] => [name, TASK_NAMES[name] ? say(TASK_NAMES[name]) : name.toUpperCase()]), (task) => { changed({ task }); showDetails(); })),
         marked("shares", number(say("shares"), state.shares, 1, 1024, say("letChoose"), (shares) => changed({ shares })))),
+      details,
       h("div", { class: "pair" },
         marked("heldStage", select(say("heldStage"), state.heldStage, [["", say("letChoose")], ["0", "0"], ["1", "1"], ["2", "2"], ["3", "3"]], (heldStage) => changed({ heldStage }))),
         marked("heldOffload", select(say("heldOffload"), state.heldOffload, [["", say("letChoose")], ["none", say("offloadNone")], ["optimizer", say("offloadOptimizer")], ["all", say("offloadAll")]], (heldOffload) => changed({ heldOffload })))),
@@ -60,13 +63,31 @@ export function form(app: App): HTMLElement {
   );
 }
 
+/// Tasks whose names are no abbreviations.
+const TASK_NAMES: Record<string, Word> = { reward: "taskReward", distill: "taskDistill" };
+const ROLLOUT_NAMES: Record<string, Word> = { generate: "rolloutGenerate", vllm: "rolloutVllm", server: "rolloutServer", none: "rolloutNone" };
+
+/// What a task needs to know beside its name.
+function taskDetails({ state, say, catalogue, set }: App): HTMLElement[] {
+  const { task } = state;
+  const from = rollouts(task);
+  const few = [
+    from.length > 0 && marked("rollout", select(say("rollout"), from.includes(state.rollout) ? state.rollout : "", ["", ...from].map((name): [string, string] => [name, say(ROLLOUT_NAMES[name] ?? "rolloutUsual")]), (rollout) => set({ rollout }))),
+    hasCompletions(task) && marked("completion", number(say("completion"), state.completion, 1, 1 << 20, say("completionHint"), (completion) => set({ completion }))),
+  ].filter((field) => field !== false);
+  return [
+    ...(hasTeacher(task) ? [marked("teacher", combobox(say("teacher"), state.teacher, say("teacherHint"), { options: models(catalogue), more: (count) => say("moreMatches", { count }) }, (teacher) => set({ teacher })))] : []),
+    ...(few.length > 0 ? [h("div", { class: "pair" }, ...few)] : []),
+  ];
+}
+
 /// A field that problems can be told of.
 function marked(key: keyof State, field: HTMLElement): HTMLElement {
   field.dataset["key"] = key;
   return field;
 }
 
-const hasMore = (state: State) => (["precision", "fusedLoss", "objective", "target", "task", "shares", "heldStage", "heldOffload", "heldMicro", "heldRecompute"] as const).some((key) => state[key] !== DEFAULTS[key]);
+const hasMore = (state: State) => (["precision", "fusedLoss", "objective", "target", "task", "teacher", "rollout", "completion", "shares", "heldStage", "heldOffload", "heldMicro", "heldRecompute"] as const).some((key) => state[key] !== DEFAULTS[key]);
 
 /// `44GB` is a GPU, too.
 const isMemory = (text: string) => /^\d+(\.\d+)?\s*(g|gb|gib)$/i.test(text);

@@ -6,6 +6,7 @@ import { h, svg } from "../dom";
 import type { Answer } from "../engine";
 import { bytes } from "../format";
 import { model } from "../questions";
+import { labelled } from "./labels";
 import { gpus } from "../state";
 
 const SIGNS: Record<Verdict, string> = { fits: "✓", low_headroom: "!", may_not_fit: "?", does_not_fit: "✕" };
@@ -71,6 +72,6 @@ export function headline(found: Answer<Plan, PlanWords> | undefined, bounds: str
     best && found.words.recommended
       ? h("p", { class: "strategy", "data-bytes": best.memory.device.expected, "data-host": best.memory.host.expected, "data-seconds": best.step_seconds?.expected ?? "" }, found.words.recommended.strategy)
       : h("p", { class: "strategy-open" }, found ? (found.words.nothing?.limit[0] ?? "") : NOTHING_YET),
-    ...(found?.words.warnings ?? []).map((text) => h("p", { class: "note warning" }, h("strong", {}, `${say("warning")}: `), text)),
+    ...(found?.words.warnings ?? []).map((text) => h("p", { class: "note warning" }, h("strong", {}, `${say("warning")}: `), labelled(text, say))),
   ];
 }

@@ -1,9 +1,9 @@
 // Plan: from a model and GPUs to a config that fits, updated while the question changes.
 
 import type { App, Part } from "../app";
-import type { Comparison, ComparisonWords, FittingStrategy, Memory, MemoryWords, Plan, PlanWords, Simulation, SimulationWords } from "../answers";
+import type { Comparison, ComparisonWords, Memory, MemoryWords, Plan, PlanWords, Simulation, SimulationWords, StrategyWords } from "../answers";
 import { tell } from "../title";
-import { h, picture } from "../dom";
+import { h } from "../dom";
 import { ask, idle, Interrupted, newest, Problem } from "../engine";
 import * as questions from "../questions";
 import type { State } from "../state";
@@ -15,6 +15,8 @@ import { headline } from "./headline";
 import { blamed, labelled, problem } from "./labels";
 import { MOST_PINS, pin, pinned, texts, withPin } from "./pins";
 import { config, facts, others, terminal, type Other } from "./result";
+import { streams } from "./streams";
+import { timeline, type Timeline } from "../timeline";
 import { memoryReasons, timeReasons } from "./why";
 
 /// A search begins when the question has rested so long, in milliseconds.
@@ -37,6 +39,10 @@ export function plan(app: App): Part {
   let work = questions.NO_PLAN_YET;
   let found: Planned | undefined;
   let chosen: Chosen;
+  /// The recommended strategy, also while another is shown.
+  let recommended: Chosen;
+  let recommendedWork = work;
+  let running: Timeline | undefined;
   let other: Other | undefined;
   /// GPUs that the plan uses, where fewer are cheaper.
   let fewer: Partial<State> = {};
@@ -77,6 +83,9 @@ export function plan(app: App): Part {
     const rest = pinned(app.state).map((state): Side => ({ state, planned: sides.get(sideKey(state)), isCurrent: false }));
     const all = rest.some((side) => sideKey(side.state) === sideKey(app.state)) && rest.length > 1 ? rest : [...rest.filter((side) => sideKey(side.state) !== sideKey(app.state)), own];
     places.compare.replaceChildren(...compare(all, app));
+    // A comparison is what the page was opened for; a hint that there may be one is not.
+    if (all.length > 1) answer.prepend(places.compare);
+    else places.bars.after(places.compare);
   };
   /// Pinned questions that came with a link have no answer yet.
   const answerSides = async () => {
@@ -106,7 +115,12 @@ export function plan(app: App): Part {
 
   const showBars = async (state: State) => {
     const compared = await ask<Comparison, ComparisonWords>("compare", language(), questions.compare({ ...state, ...fewer }, work));
-    places.bars.replaceChildren(...bars(compared, work, chosen, other?.words ?? say("recommendedRow"), app));
+    const mine = work;
+    const choose = (row: StrategyWords) => showOther({ words: row.strategy, work: mine, config: row.config, isRow: true });
+    const focused = document.activeElement?.id ?? "";
+    const first = other?.isRow ? say("recommendedRow") : (other?.words ?? say("recommendedRow"));
+    places.bars.replaceChildren(...bars(compared, work, other?.isRow ? recommended : chosen, first, { shown: other?.isRow ? other.words : "", choose, back }, app));
+    if (focused.startsWith("row-")) document.getElementById(focused)?.focus();
     command.replaceChildren(...terminal(commands(state), app));
     answer.dataset["bars"] = String(state.sequence);
     if (performance.getEntriesByName("first answer").length === 0) performance.mark("first answer");
@@ -123,61 +137,84 @@ export function plan(app: App): Part {
     const { world_size: world, by_gpu_count: offers } = found.json;
     const used = offers?.find((offer) => offer.nodes * offer.gpus_per_node === world);
     fewer = used ? { nodes: used.nodes, count: used.gpus_per_node } : {};
-    work = found.json.recommended ? questions.work(found.json.recommended.strategy) : questions.NO_PLAN;
+    work = { ...(found.json.recommended ? questions.work(found.json.recommended.strategy) : questions.NO_PLAN), generator: questions.generator(found.json) };
+    recommendedWork = work;
     for (const field of question.querySelectorAll("[aria-invalid=true]:not([type=number])")) field.removeAttribute("aria-invalid");
     document.title = `${found.words.headline.title}: ${found.words.headline.verdict_words} · zeropilot`;
     places.facts.replaceChildren(...facts(found, choose, app));
     places.config.replaceChildren(...config(found, undefined, app));
-    places.others.replaceChildren(...others(found, showOther, app));
+    const { json } = found;
+    places.others.replaceChildren(...others(found, ({ strategy, config }, words) =>
+      showOther({ words, work: { ...questions.work(strategy), generator: questions.generator(json) }, config: `${JSON.stringify(config, null, 2)}\n`, isRow: false }), app));
     chosen = undefined;
     showTop();
     showSides();
+    if (performance.getEntriesByName("recommended").length === 0) performance.mark("recommended");
   };
 
-  /// Config, memory and time of another strategy that fits.
-  const showOther = (fitting: FittingStrategy, words: string) => {
-    const back = () => { other = undefined; void again(); };
-    other = { fitting, words, back };
+  const back = () => { if (other) { other = undefined; void again(); } };
+  /// Config, memory and time of another strategy: one that fits, or a row of the table.
+  const showOther = (next: Omit<Other, "back">) => {
+    other = { ...next, back };
     void again();
   };
   const again = async () => {
     const state = app.state;
-    if (!found?.json.recommended) return;
-    work = questions.work(other?.fitting.strategy ?? found.json.recommended.strategy);
+    if (!found) return;
+    work = other?.work ?? recommendedWork;
     places.config.replaceChildren(...config(found, other, app));
     places.config.scrollIntoView({ block: "nearest" });
+    // Another row may be chosen meanwhile.
+    const mine = other;
     try {
       await askChosen(state);
-      await showBars(state);
-      await showStep(state);
-      answer.dataset["shown"] = other?.words ?? "";
+      if (mine === other) await showBars(state);
+      if (mine === other) await showStep(state);
+      if (mine === other) answer.dataset["shown"] = other?.words ?? "";
     } catch (error) {
       if (isCurrent(state)) trouble(error);
     }
   };
 
-  const shownConfig = () => (other ? JSON.stringify(other.fitting.config) : (found?.words.recommended?.config ?? ""));
+  const shownConfig = () => other?.config ?? found?.words.recommended?.config ?? "";
   const job = (state: State) => questions.job({ ...state, ...fewer }, work, shownConfig());
 
   const askChosen = async (state: State) => {
-    chosen = found?.json.recommended
+    chosen = found?.json.recommended || other
       ? await ask<Memory, MemoryWords>("memory", language(), { model: questions.model(state), request: job(state) })
       : null;
     if (chosen) places.why.replaceChildren(memoryReasons(chosen, app));
     else places.why.replaceChildren();
+    if (!other) recommended = chosen;
     if (!other) showTop();
+  };
+
+  /// A row of the table may be one that cannot be timed; a strategy of the plan can.
+  const untimed = (error: unknown) => {
+    if (other?.isRow && error instanceof Problem) return undefined;
+    throw error;
+  };
+  /// Whether a step can be timed: the speed of the GPUs is known.
+  const hasSpeed = () => {
+    const { recommended, alternatives, fallbacks } = found?.json ?? { alternatives: [], fallbacks: [] };
+    const fitting = [recommended, ...alternatives, ...fallbacks].filter((one) => one);
+    return fitting.length > 0 ? fitting.some((one) => one?.step_seconds) : app.catalogue.accelerators.some((gpu) => [gpu.slug, gpu.name, ...gpu.aliases].includes(app.state.card.trim()));
   };
 
   /// Memory and streams of the strategy over one step; where no speed is known there are no streams.
   const showStep = async (state: State) => {
     answer.dataset["step"] = "";
+    running?.stop();
     if (!chosen) return places.step.replaceChildren();
-    const shown = [h("h2", {}, say("step")), figure(say("stepMemory"), chosen.words.picture)];
-    if ((other?.fitting ?? found?.json.recommended)?.step_seconds) {
+    running = timeline(chosen.words.frames, "fullest", app, found?.json.capacity ?? null);
+    const shown = [h("div", { class: "head" }, h("h2", {}, say("step")), running.play), figure([say("stepMemory"), running.hasLimit && h("span", { class: "limit-label" }, ` ┃ ${found?.words.headline.capacity ? say("limit", { bytes: found.words.headline.capacity }) : ""}`)], running.elements)];
+    if (hasSpeed()) {
       const asked = { model: questions.model(state), request: { job: job(state) }, bill: questions.bill(state) };
-      const timed = await ask<Simulation, SimulationWords>("simulate", language(), asked);
-      shown.push(figure(say("stepTime"), timed.words.picture));
-      places.why.replaceChildren(memoryReasons(chosen, app), timeReasons(timed, app));
+      const timed = await ask<Simulation, SimulationWords>("simulate", language(), asked).catch(untimed);
+      if (timed) {
+        shown.push(figure([say("stepTime")], streams(timed.words.streams, app)));
+        places.why.replaceChildren(memoryReasons(chosen, app), timeReasons(timed, app));
+      }
     }
     places.step.replaceChildren(...shown);
     answer.dataset["step"] = questions.planCommand(state);
@@ -218,6 +255,7 @@ export function plan(app: App): Part {
     gpus.stop();
     chosen = undefined;
     other = undefined;
+    recommended = undefined;
     fewer = {};
     preview(app.state);
     clearTimeout(pause);
@@ -230,12 +268,13 @@ export function plan(app: App): Part {
   const first = app.state;
   void showBars(first).catch(() => undefined).then(() => search(first));
   const leave = () => {
+    running?.stop();
     clearTimeout(pause);
     gpus.stop();
   };
   return { element: h("div", { class: "plan" }, top, h("div", { class: "columns" }, question, answer)), update, leave };
 }
 
-function figure(title: string, text: string): HTMLElement {
-  return h("figure", {}, h("figcaption", {}, title), h("div", { class: "paper", tabindex: "0", role: "region", "aria-label": title }, picture(text)));
+function figure(title: (string | HTMLElement | false)[], elements: HTMLElement[]): HTMLElement {
+  return h("figure", {}, h("figcaption", {}, ...title), ...elements);
 }

@@ -6,7 +6,7 @@ import type { State } from "../state";
 const FIELDS: [option: string, key: keyof State, word: Word][] = [
   ["--global-batch", "batch", "batch"], ["--host-ram", "hostRam", "hostRam"], ["--seq-len", "sequence", "sequence"], ["--method", "method", "method"],
   ["--precision", "precision", "precision"], ["--gpus", "card", "card"], ["--tokens", "goal", "goal"], ["--cost", "price", "price"],
-  ["--sequence-parallel", "shares", "shares"], ["--task", "task", "task"], ["--fused-loss", "fusedLoss", "fusedLoss"], ["--model", "model", "model"],
+  ["--sequence-parallel", "shares", "shares"], ["--task", "task", "task"], ["--teacher", "teacher", "teacher"], ["--rollout", "rollout", "rollout"], ["--completion-len", "completion", "completion"], ["--fused-loss", "fusedLoss", "fusedLoss"], ["--model", "model", "model"],
   ["--stage", "heldStage", "heldStage"], ["--offload", "heldOffload", "heldOffload"], ["--micro-batch", "heldMicro", "heldMicro"],
   ["--grad-checkpointing", "heldRecompute", "heldRecompute"],
 ];

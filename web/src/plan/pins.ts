@@ -5,7 +5,7 @@ import { DEFAULTS, type State } from "../state";
 /// What a plan depends on.
 const KEYS = [
   "model", "config", "card", "count", "nodes", "hostRam", "method", "rank", "precision", "sequence", "batch", "fusedLoss", "objective",
-  "target", "goal", "price", "shares", "task",
+  "target", "goal", "price", "shares", "task", "teacher", "rollout", "completion",
   "heldStage", "heldOffload", "heldMicro", "heldRecompute",
 ] as const satisfies (keyof State)[];
 

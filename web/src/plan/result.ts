@@ -5,12 +5,13 @@ import type { FittingStrategy, Plan, PlanWords, Remedy, Said } from "../answers"
 import type { Answer } from "../engine";
 import { copyButton } from "../controls";
 import { h, id } from "../dom";
+import type { Work } from "../questions";
 import type { Method, State } from "../state";
 import { labelled } from "./labels";
 import { save } from "./table";
 
 /// A strategy that is shown in place of the recommended one.
-export interface Other { fitting: FittingStrategy; words: string; back(): void }
+export interface Other { words: string; work: Work; config: string; isRow: boolean; back(): void }
 
 /// GPUs of a node, where one has to be imagined.
 const NODE = 8;
@@ -58,17 +59,17 @@ function changed({ option, value }: Remedy, { count }: State): Partial<State> | 
 
 /// The config of a strategy: the recommended one, which has commands that start it, or another that was chosen.
 export function config({ json, words }: Answer<Plan, PlanWords>, other: Other | undefined, { say }: App): HTMLElement[] {
-  if (!json.recommended || !words.recommended) return [];
-  const text = other ? `${JSON.stringify(other.fitting.config, null, 2)}\n` : words.recommended.config;
+  const text = other?.config ?? words.recommended?.config;
+  if (text === undefined) return [];
   const download = h("button", { type: "button", class: "small" }, say("download"));
   download.addEventListener("click", () => {
     save("ds_config.json", new Blob([text], { type: "application/json" }));
   });
   return [
     h("div", { class: "head" }, h("h2", {}, say("config")), h("div", { class: "buttons" }, copyButton(say, () => text), download)),
-    ...(other ? [h("p", { class: "note" }, say("otherShown", { strategy: other.words }), " ", h("button", { type: "button", class: "small", click: other.back }, say("backToRecommended")))] : []),
+    ...(other ? [h("p", { class: "note" }, say("otherShown", { strategy: other.words }), " ", words.recommended && h("button", { type: "button", class: "small", click: other.back }, say("backToRecommended")))] : []),
     h("pre", { class: "code config", tabindex: "0", role: "region", "aria-label": say("config") }, text),
-    ...(other ? [] : [h("h3", {}, say("launch")), launch(json.recommended.launch, say)]),
+    ...(other || !json.recommended ? [] : [h("h3", {}, say("launch")), launch(json.recommended.launch, say)]),
   ];
 }
 

@@ -20,6 +20,7 @@ function share({ words, time, share }: ShareWords): HTMLElement {
 export function timeReasons({ json, words }: Answer<Simulation, SimulationWords>, { say }: App): HTMLElement {
   const { cost_estimate: bill } = json;
   return h("div", {}, h("h3", {}, say("whyTime")),
+    h("p", { class: "step-takes", "data-seconds": json.step.expected }, say("stepTakes", { time: words.streams.axis.at(-1) ?? "" })),
     h("table", { class: "shares" }, h("tbody", {}, ...words.shares.map(share))),
     words.advice !== "" && h("p", {}, words.advice),
     words.cost_estimate !== null && h("p", { class: "bill", "data-hours": bill?.gpu_hours.expected, "data-cost": bill?.cost?.expected }, words.cost_estimate));

@@ -1,7 +1,7 @@
 // A button that plays something in steps of its own pace, and pauses it.
 
-import type { App } from "../app";
-import { h } from "../dom";
+import type { App } from "./app";
+import { h } from "./dom";
 
 export interface Player { button: HTMLElement; stop: () => void }
 
