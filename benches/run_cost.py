@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 ROUNDS, STEPS, WARM_UP = int((sys.argv[3:] or [8])[0]), 160, 30
-MOST_RATIO, MOST_RESIDENT, LOG_BYTES, MOST_LOG_SECONDS = 1.02, 30_000_000, 1_000_000_000, 10.0
+MOST_RATIO, MOST_RESIDENT, LOG_BYTES, MOST_LOG_SECONDS, LOG_ROUNDS = 1.02, 30_000_000, 1_000_000_000, 4.0, 3
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "engine_loop.py"
 CONFIG = """{"train_batch_size": 8, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 2,
  "bf16": {"enabled": true}, "optimizer": {"type": "AdamW", "params": {"lr": 0.001}}, "zero_optimization": {"stage": 2}}"""
@@ -82,7 +82,8 @@ def step_cost(zeropilot: str, binaries: str, directory: str) -> tuple[float, int
 
 
 def log_cost(zeropilot: str, directory: str) -> tuple[float, int]:
-    """Seconds of processor time that a log costs beyond `cat`, and the most resident bytes."""
+    """Seconds of processor time that a log costs with all that reads and writes it, the least of some rounds, since another
+    program only adds to it; and the most resident bytes."""
     log = Path(directory, "log")
     ordinary = "".join(f"INFO worker {n}: tokenized shard {n} of 4096, 131072 rows in the cache\n" for n in range(200))
     block = (ordinary + "step 17 loss 2.3456 lr 1.0e-05\n") * 64
@@ -100,7 +101,8 @@ def log_cost(zeropilot: str, directory: str) -> tuple[float, int]:
         return after.children_user + after.children_system - before.children_user - before.children_system, most
 
     bare, _ = spent(["sh", "-c", "cat log | cat"])
-    supervised, most = spent([zeropilot, "run", "--record", "record-log", "--", "cat", "log"])
+    rounds = [spent([zeropilot, "run", "--record", f"record-log-{n}", "--", "cat", "log"]) for n in range(LOG_ROUNDS)]
+    supervised, most = min(seconds for seconds, _ in rounds), max(reached for _, reached in rounds)
     print(f"log of {log.stat().st_size / 1e9:.2f} GB: {supervised:.2f} s of processor time, through a pipe alone {bare:.2f} s")
     return supervised, most
 
