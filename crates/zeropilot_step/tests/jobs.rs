@@ -524,27 +524,30 @@ fn recorded_calls(rank: &Value, phase: &str) -> Calls {
     counted
 }
 
+/// GRPO or RLOO with so many micro batches in a step.
+fn reused_completions(trainer: &str, accumulation: u64, stage: u64) -> Value {
+    let model = json!({"h": 32, "i": 64, "L": 2, "a": 2, "k": 2, "v": 149});
+    let zero = json!({
+        "stage": stage, "reduce_bucket_size": 20_000, "stage3_prefetch_bucket_size": 0,
+        "stage3_param_persistence_threshold": 0, "stage3_max_reuse_distance": 0,
+    });
+    json!({
+        "id": accumulation, "name": format!("{trainer} × {accumulation}"), "trainer": trainer,
+        "model": model, "teacher": null, "world": 2,
+        "config": {
+            "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": accumulation,
+            "bf16": {"enabled": true}, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}},
+            "zero_optimization": zero,
+        },
+        "settings": {"b": 2, "p": 5, "c": 6, "gc": false, "beta": 0.1, "G": 2, "ends": false},
+    })
+}
+
 /// TRL runs reference and policy over all completions of a step before it learns from any, a micro batch at a time.
 #[test]
 fn completions_of_all_micro_batches_pass_through_the_models() {
     let Some(home) = zeropilot_oracle::home() else { return };
-    let case = |trainer: &str, accumulation: u64| {
-        let model = json!({"h": 32, "i": 64, "L": 2, "a": 2, "k": 2, "v": 149});
-        let zero = json!({
-            "stage": 3, "reduce_bucket_size": 20_000, "stage3_prefetch_bucket_size": 0,
-            "stage3_param_persistence_threshold": 0, "stage3_max_reuse_distance": 0,
-        });
-        json!({
-            "id": accumulation, "name": format!("{trainer} × {accumulation}"), "trainer": trainer,
-            "model": model, "teacher": null, "world": 2,
-            "config": {
-                "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": accumulation,
-                "bf16": {"enabled": true}, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}},
-                "zero_optimization": zero,
-            },
-            "settings": {"b": 2, "p": 5, "c": 6, "gc": false, "beta": 0.1, "G": 2, "ends": false},
-        })
-    };
+    let case = |trainer: &str, accumulation: u64| reused_completions(trainer, accumulation, 3);
     let cases: Vec<Value> =
         [case("grpo", 1), case("grpo", 3), case("rloo", 1), case("rloo", 4)].into();
     let answers = Oracle::start(&home, "task_server.py").answers(cases.clone());
@@ -573,6 +576,32 @@ fn completions_of_all_micro_batches_pass_through_the_models() {
             }
         }
         assert_eq!(own, recorded, "{title}");
+    }
+}
+
+/// A stage decides where weights are, and not what is computed with them.
+#[test]
+fn every_stage_computes_the_same_with_the_completions() {
+    for (trainer, accumulation) in [("grpo", 1), ("grpo", 4), ("rloo", 3)] {
+        let [unpartitioned, partitioned] = [1, 3].map(|stage| {
+            let mut case = reused_completions(trainer, accumulation, stage);
+            case["roles"] = json!(["policy", "ref"]);
+            let objective = objective(&case).expect("a policy gradient");
+            let program = of_rank(&case, objective, 0, &|_| {}, |lowered, rank| {
+                StepProgram::of(lowered, rank, true)
+            });
+            let work_of = |op: &Op| match op {
+                Op::Compute(work) => work.operations(),
+                _ => 0,
+            };
+            let counted = program.counted().map(|(micro, times)| {
+                let ops = micro.forward.iter().chain(&micro.backward);
+                times * ops.map(work_of).sum::<u64>()
+            });
+            counted.sum::<u64>()
+        });
+        assert!(partitioned > 0);
+        assert_eq!(unpartitioned, partitioned, "{trainer} × {accumulation}");
     }
 }
 

@@ -193,11 +193,14 @@ impl<'a> Follower<'a> {
         }
         self.piece.clear();
         for pass in items.chunk_by(|_, next| !is_pass(next)) {
-            let start = self.notes.ops.len();
+            // Apart from the others: without a call between them, the work of two passes becomes one.
+            let before = std::mem::take(&mut self.notes.ops);
             self.follow(pass);
+            let ops = std::mem::replace(&mut self.notes.ops, before);
             if pass.first().is_some_and(|first| self.is_of_a_piece(first)) {
-                self.piece.extend_from_slice(&self.notes.ops[start..]);
+                self.piece.extend_from_slice(&ops);
             }
+            self.notes.ops.extend(ops);
         }
     }
 
