@@ -22,7 +22,7 @@ use zeropilot_record::{RankMemory, RunEvent, Setup};
 
 use self::watch::Watch;
 pub(crate) use self::watch::spacing;
-use crate::guard::Report;
+use crate::guard::{self, Report};
 use crate::log::{self, LastLines, Stream, Told};
 use crate::observed::Observed;
 use crate::stacks::Handler;
@@ -178,6 +178,7 @@ fn launch(
     let (program, arguments) = start.guard.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command
+        .arg0(guard::NAME)
         .args(arguments)
         .args(start.command)
         .stdin(Stdio::from(OwnedFd::from(theirs)))

@@ -46,6 +46,9 @@ pub(crate) enum Report {
     Passed { signal: i32, processes: usize },
 }
 
+/// The guard's name: whoever ends zeropilot by its name must not end the one that cleans up behind it.
+pub(crate) const NAME: &str = "zp-guard";
+
 /// How long ranks may take to end once zeropilot is gone.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -67,8 +70,7 @@ pub fn guard(command: &[OsString]) -> u8 {
         let _ = signal_hook::flag::register(signal.as_raw(), ignored.clone());
     }
     let _ = set_child_subreaper(Some(getpid()));
-    // Whoever ends zeropilot by its name must not end the one that cleans up behind it.
-    let _ = std::fs::write("/proc/self/comm", "zp-guard");
+    let _ = std::fs::write("/proc/self/comm", NAME);
     let command = shielded(command.to_vec());
     let Some((program, arguments)) = command.split_first() else { return 2 };
     let started =

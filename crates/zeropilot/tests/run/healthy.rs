@@ -234,7 +234,7 @@ fn a_reader_that_does_not_read_keeps_nobody_from_ending_the_run() {
     drop(reader);
 }
 
-/// `killall -9 zeropilot` ends the supervisor; its guard has another name and ends the rest.
+/// `killall -9 zeropilot` and `pkill -9 -f bin/zeropilot` end the supervisor; its guard has another name and ends the rest.
 #[test]
 fn whoever_kills_by_name_leaves_the_guard() {
     let Some(job) = job() else { return };
@@ -242,8 +242,10 @@ fn whoever_kills_by_name_leaves_the_guard() {
     let mut run = job.start_command(&["--no-preflight"], &alone(arguments));
     run.wait_for_step(3);
     for (pid, _) in marked(&job.mark) {
-        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        if name.trim() == "zeropilot" {
+        let read = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let words = read("cmdline");
+        let program = words.split(|byte| *byte == 0).next().unwrap_or_default();
+        if read("comm") == b"zeropilot\n" || program.ends_with(b"zeropilot") {
             signal("KILL", u32::try_from(pid).expect("a process"));
         }
     }
