@@ -1,4 +1,5 @@
-//! A real Slurm of one node, started for the test: a job that is warned saves, is requeued and continues.
+//! A real Slurm of one node, started for the test: a job that is warned, and one that another preempts, saves, is requeued and
+//! continues.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ SlurmctldHost=@HOST@(127.0.0.1)
 SlurmctldPort=@CONTROLLER@
 SlurmdPort=@NODE@
 AuthType=auth/munge
-AuthInfo=socket=@ROOT@/munge.socket
+AuthInfo=socket=@ROOT@/munge.socket,cred_expire=10
 SlurmUser=root
 SlurmdUser=root
 StateSaveLocation=@ROOT@/state
@@ -29,7 +30,10 @@ TaskPlugin=task/none
 SchedulerParameters=sched_interval=2,batch_sched_delay=1,requeue_delay=1
 MpiDefault=none
 NodeName=@HOST@ NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
-PartitionName=all Nodes=@HOST@ Default=YES State=UP
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=all Nodes=@HOST@ Default=YES PriorityTier=1 GraceTime=60 State=UP
+PartitionName=urgent Nodes=@HOST@ PriorityTier=2 State=UP
 ";
 
 /// Without systemd to ask, as in a container.
@@ -144,15 +148,15 @@ impl Drop for Slurm {
 }
 
 #[test]
-fn a_job_that_slurm_warns_is_requeued_and_continues() {
+fn a_job_that_slurm_warns_and_preempts_is_requeued_and_continues() {
     let Some(home) = zeropilot_oracle::home() else { return };
     let job = Job::new(&home, 2);
     let slurm = Slurm::start(&job.path("slurm"), &job.mark);
     let Some(slurm) = or_skipped("no Slurm here", slurm) else { return };
     let script = format!(
-        "#!/bin/bash\n#SBATCH --requeue --time=20 --open-mode=append --output=job.log\n\
+        "#!/bin/bash\n#SBATCH --requeue --exclusive --time=20 --open-mode=append --output=job.log\n\
          srun {zeropilot} run --record record --continue --resume-with '--resume {{}}' --requeue-exit-code 75 --grace 25s -- \
-         torchrun --nproc-per-node 2 --master-port {port} {program} --deepspeed ds.json --steps 30 --pause 0.2 --save ckpt \
+         torchrun --nproc-per-node 2 --master-port {port} {program} --deepspeed ds.json --steps 60 --pause 0.2 --save ckpt \
          --save-every 1000 --preemptible\n\
          code=$?\necho \"start $((${{SLURM_RESTART_COUNT:-0}} + 1)) exited with $code\"\n\
          [ $code -eq 75 ] && scontrol requeue $SLURM_JOB_ID\nexit $code\n",
@@ -183,19 +187,40 @@ fn a_job_that_slurm_warns_is_requeued_and_continues() {
     wait_for("a step", &|| log().contains("step 3 loss"));
     // Like `--signal=USR1@…`, it reaches every process of the step.
     slurm.ask("scancel", &["--signal=USR1", &id]);
-    wait_for("the end", &|| log().contains("start 2 exited with"));
+    wait_for("a step of the second start", &|| {
+        log().lines().last().is_some_and(|line| line.starts_with("step "))
+            && log().contains("start 1 exited with")
+    });
+    let urgent = [
+        "--parsable",
+        "--partition=urgent",
+        "--exclusive",
+        "--output=urgent.log",
+        "--wrap=echo done",
+    ];
+    slurm
+        .command("sbatch")
+        .args(urgent)
+        .current_dir(job.directory.path())
+        .output()
+        .expect("sbatch runs");
+    wait_for("the end", &|| log().contains("start 3 exited with"));
     wait_for("an empty queue", &|| slurm.ask("squeue", &["--noheader"]).trim().is_empty());
     drop(slurm);
     assert_eq!(marked(&job.mark), []);
     let log = log();
     assert!(
-        log.contains("start 1 exited with 75") && log.contains("start 2 exited with 0"),
+        log.contains("start 1 exited with 75")
+            && log.contains("start 2 exited with 75")
+            && log.contains("start 3 exited with 0"),
         "{log}"
     );
+    let urgent = fs::read_to_string(job.path("urgent.log")).unwrap_or_default();
+    assert_eq!(urgent.trim(), "done");
     let steps: Vec<&str> = log.lines().filter(|line| line.starts_with("step ")).collect();
     let numbers: Vec<u64> =
         steps.iter().filter_map(|line| line.split(' ').nth(1)?.parse().ok()).collect();
-    assert_eq!(numbers, (1..=30).collect::<Vec<u64>>(), "each step is made once");
+    assert_eq!(numbers, (1..=60).collect::<Vec<u64>>(), "each step is made once");
     let verdict = fs::read_to_string(job.path("record/verdict.json")).expect("a verdict");
     let verdict: Value = serde_json::from_str(&verdict).expect("JSON");
     assert_eq!(
