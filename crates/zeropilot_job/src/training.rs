@@ -64,6 +64,11 @@ const PARSERS: [&str; 12] = [
     "OmegaConf",
 ];
 
+/// Whether this class has the fields of `TrainingArguments`.
+pub fn is_training_arguments(class: &str) -> bool {
+    TRAINING_ARGUMENTS.contains(&class)
+}
+
 /// What hands a config on without training arguments.
 const OTHER_WAYS: [&str; 2] = ["HfDeepSpeedConfig", "DeepSpeedPlugin"];
 

@@ -565,6 +565,9 @@ fn front_end_cases() -> Vec<Case> {
         case("V12", TORCHRUN, "got an unexpected keyword argument 'max_prompt_length'")
             .script("from trl import GRPOConfig\nGRPOConfig(output_dir='out', deepspeed='ds.json', max_prompt_length=8)\n")
             .config(filled(2, None)),
+        case("V12", "torchrun --standalone --nproc_per_node 2 t.py --deepspeed ds.json --output_dir out --overwrite_output_dir True", "not used by the HfArgumentParser: ['--overwrite_output_dir', 'True']")
+            .script("from transformers import HfArgumentParser, TrainingArguments\nargs, = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()\n")
+            .config(filled(2, None)),
         case("I13", TORCHRUN, "ZeRO inference only makes sense with ZeRO Stage 3")
             .script(evaluation)
             .config(filled(2, None))
@@ -746,6 +749,35 @@ fn training_goes_as_the_texts_say() {
 #[test]
 fn training_code_trains_something_else_as_the_rules_say() {
     judge_and_run(training_code_cases(), 8);
+}
+
+/// Makes each class with each argument that it had once.
+const REMOVED_ARGUMENTS: &str = r#"
+import json, transformers, trl
+refused = accepted = 0
+for row in json.load(open("removed.json")):
+    known = [getattr(place, row["class"]) for place in (trl, transformers) if hasattr(place, row["class"])]
+    for made in known[:1]:
+        try:
+            made(output_dir="out", use_cpu=True, bf16=False, **{row["argument"]: None})
+        except TypeError as error:
+            refused += f"unexpected keyword argument '{row['argument']}'" in str(error)
+            continue
+        accepted += 1
+        print("ACCEPTED", row)
+print("REFUSED", refused, "ACCEPTED", accepted)
+"#;
+
+#[test]
+fn installed_classes_refuse_all_arguments_that_are_listed_as_removed() {
+    let Some(home) = zeropilot_oracle::home() else { return };
+    let removed = include_str!("../../../knowledge/recipes/removed_arguments.json");
+    let files = json!({"t.py": REMOVED_ARGUMENTS, "removed.json": removed});
+    let question = json!({"command": "python t.py", "files": files});
+    let answers = Oracle::start(&home, "script_server.py").answers(vec![question]);
+    let output = answers[0]["output"].as_str().unwrap_or_default();
+    let listed = serde_json::from_str::<Vec<Value>>(removed).expect("JSON").len();
+    assert!(output.contains(&format!("REFUSED {listed} ACCEPTED 0")), "of {listed}:\n{output}");
 }
 
 /// Judges jobs that are about more than so many rules, and runs a part of them.

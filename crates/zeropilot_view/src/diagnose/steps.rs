@@ -62,8 +62,8 @@ const EXPANDABLE: Step = step(
 );
 const EVEN_LENGTHS: Step = step(
     "pad_to_multiple_of",
-    "Make tensor sizes similar: use `pad_to_multiple_of` in the data collator, packing, or `train_sampling_strategy=\"group_by_length\"` (`group_by_length=True` before Transformers 5).",
-    "让张量大小更一致：data collator 的 `pad_to_multiple_of`、packing，或 `train_sampling_strategy=\"group_by_length\"`（Transformers 5 之前是 `group_by_length=True`）。",
+    "Make tensor sizes similar: use `pad_to_multiple_of` in the data collator, packing, or `train_sampling_strategy=\"group_by_length\"` (`group_by_length=True` before transformers 5.2).",
+    "让张量大小更一致：data collator 的 `pad_to_multiple_of`、packing，或 `train_sampling_strategy=\"group_by_length\"`（transformers 5.2 之前是 `group_by_length=True`）。",
 );
 const NVIDIA_SMI: Step = step(
     "nvidia-smi",
