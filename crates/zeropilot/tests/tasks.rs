@@ -347,7 +347,8 @@ fn a_task_that_makes_no_sense_says_what_to_do() {
             &["--task", "dpo", "--completion-len", "4096", "--seq-len", "2048"][..],
             "more than the 2048 tokens",
         ),
-        (&["--task", "grpo", "--vllm-sleep"][..], "`--vllm-sleep` has no effect"),
+        (&["--task", "grpo", "--vllm-sleep"][..], "add `--rollout vllm`"),
+        (&["--task", "ppo", "--vllm-sleep"][..], "`--vllm-sleep` has no effect with `--task ppo`"),
         (
             &["--task", "grpo", "--rollout", "vllm", "--vllm-tensor-parallel-size", "0"][..],
             "`--vllm-tensor-parallel-size` is 0",

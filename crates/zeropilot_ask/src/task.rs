@@ -150,6 +150,12 @@ pub enum TaskProblem {
         /// The option, as programs name it.
         option: &'static str,
     },
+    /// An option about vLLM on the training GPUs, where it does not generate.
+    #[error("`{option}` needs vLLM on the training GPUs")]
+    NoVllm {
+        /// The option, as programs name it.
+        option: &'static str,
+    },
     /// Adapters are to be switched off, and there are none.
     #[error("`adapters-off` needs adapters")]
     NoAdapters,
@@ -298,13 +304,13 @@ impl TaskRequest {
         self.reference.unwrap_or(usual)
     }
 
-    /// Options that the task has no use for.
-    fn unused(&self) -> Option<&'static str> {
+    /// Options that mean nothing here.
+    fn unused(&self) -> Option<TaskProblem> {
         let task = self.task();
         // Its trainer has nothing but the model's own `generate`.
         let is_ppo = task == TaskName::Ppo;
         let is_other = is_ppo && self.rollout.is_some_and(|it| it != RolloutName::Generate);
-        [
+        let options = [
             (!task.has_teacher() && self.teacher.is_some(), "teacher"),
             (!task.learns_from_completions() && self.reward_model.is_some(), "reward_model"),
             (!is_ppo && self.critic.is_some(), "critic"),
@@ -313,19 +319,25 @@ impl TaskRequest {
             (!task.compares() && self.reference.is_some(), "reference"),
             (!task.has_completions() && self.completion_len.is_some(), "completion_len"),
             (!task.generates() && self.rollout.is_some(), "rollout"),
-            (
-                !self.is_colocated() && self.vllm_gpu_memory_utilization.is_some(),
-                "vllm_gpu_memory_utilization",
-            ),
-            (!self.is_colocated() && self.vllm_sleep.is_some(), "vllm_sleep"),
-            (
-                !self.is_colocated() && self.vllm_tensor_parallel_size.is_some(),
-                "vllm_tensor_parallel_size",
-            ),
             (!task.compares() && self.trainer.is_some(), "trainer"),
-        ]
-        .into_iter()
-        .find_map(|(is_so, option)| is_so.then_some(option))
+        ];
+        let of_vllm = [
+            (self.vllm_gpu_memory_utilization.is_some(), "vllm_gpu_memory_utilization"),
+            (self.vllm_sleep.is_some(), "vllm_sleep"),
+            (self.vllm_tensor_parallel_size.is_some(), "vllm_tensor_parallel_size"),
+        ];
+        let first = |options: &[(bool, &'static str)]| {
+            options.iter().find_map(|(is_so, option)| is_so.then_some(*option))
+        };
+        let of_vllm = first(&of_vllm).filter(|_| !self.is_colocated());
+        match (first(&options), of_vllm) {
+            (Some(option), _) => Some(TaskProblem::Unused { task, option }),
+            (None, Some(option)) if task.generates() && !is_ppo => {
+                Some(TaskProblem::NoVllm { option })
+            }
+            (None, Some(option)) => Some(TaskProblem::Unused { task, option }),
+            (None, None) => None,
+        }
     }
 
     /// How log-probabilities are computed: by whose trainer, and for TRL by its version, otherwise as the newest does.
@@ -438,8 +450,8 @@ impl TaskRequest {
     /// What makes no sense whatever the model is.
     fn check(&self, length: u64) -> Result<(), TaskProblem> {
         let task = self.task();
-        if let Some(option) = self.unused() {
-            return Err(TaskProblem::Unused { task, option });
+        if let Some(problem) = self.unused() {
+            return Err(problem);
         }
         if task == TaskName::Ppo && self.trainer == Some(TrainerName::LlamaFactory) {
             return Err(TaskProblem::ValueHead);

@@ -70,6 +70,14 @@ fn task(problem: &TaskProblem, language: Language) -> String {
                 "错误：`--{option}` 对 `--task {task}` 不生效\n  建议：去掉这个选项，或换一个 --task"
             )
         }
+        TaskProblem::NoVllm { option } => {
+            let option = option.replace('_', "-");
+            tr!(
+                language,
+                "error: `--{option}` has no effect without vLLM on the training GPUs\n  help: add `--rollout vllm`, or omit the option",
+                "错误：训练用的 GPU 上没有 vLLM 时，`--{option}` 不生效\n  建议：加 `--rollout vllm`，或去掉这个选项"
+            )
+        }
         TaskProblem::NotFound { option } => {
             let option = option.replace('_', "-");
             tr!(
