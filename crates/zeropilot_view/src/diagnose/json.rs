@@ -121,7 +121,7 @@ pub fn json(report: &LogReport<'_>, language: Language) -> Value {
             .iter()
             .map(|line| EvidenceLine { line: line.number, text: &line.text })
             .collect(),
-        steps: steps::steps(diagnosis)
+        steps: steps::steps(diagnosis, report.predicted.is_some())
             .iter()
             .map(|step| ChangeFirst { setting: step.setting, text: step.text.get(language) })
             .collect(),

@@ -50,7 +50,8 @@ pub fn human(report: &LogReport<'_>, layout: &Layout) -> String {
         .collect();
     page.rows(2, &rows);
     section(&mut page, &Text::new("Change first", "首先修改"), language);
-    for (index, step) in steps::steps(diagnosis).iter().enumerate() {
+    let steps = steps::steps(diagnosis, report.predicted.is_some());
+    for (index, step) in steps.iter().enumerate() {
         page.row(2, &format!("{}.", index + 1), 2, step.text.get(language));
     }
     if let Some(predicted) = report.predicted {
@@ -152,7 +153,12 @@ mod tests {
         let mut one = diagnose(message).expect("a shortage");
         for cause in Cause::ALL {
             one.cause = cause;
-            assert!((2..=3).contains(&steps::steps(&one).len()), "{cause:?}");
+            for is_predicted in [false, true] {
+                let steps = steps::steps(&one, is_predicted);
+                assert!((2..=3).contains(&steps.len()), "{cause:?}");
+                let names = steps.iter().any(|step| step.setting == "zeropilot memory");
+                assert_eq!(names, cause == Cause::Unknown && !is_predicted, "{cause:?}");
+            }
             for (language, marks) in [
                 (Language::English, ["Change first", "Evidence"]),
                 (Language::Chinese, ["首先修改", "依据"]),

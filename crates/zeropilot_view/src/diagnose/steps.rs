@@ -174,8 +174,8 @@ const PREDICT: Step = step(
     "预测任务需要的显存和主机内存：`zeropilot memory --model MODEL --gpus GPUS --config ds_config.json`，或给本命令加上 `--model` 和 `--gpus`。",
 );
 
-/// Two or three changes, the first first.
-pub(super) fn steps(diagnosis: &Diagnosis) -> Vec<Step> {
+/// Two or three changes, the first first; whether the job is predicted already.
+pub(super) fn steps(diagnosis: &Diagnosis, is_predicted: bool) -> Vec<Step> {
     match diagnosis.cause {
         Cause::ModelStates if diagnosis.phase == Some(Phase::Loading) => {
             vec![ZERO_INIT, STAGE_3, LORA]
@@ -194,6 +194,7 @@ pub(super) fn steps(diagnosis: &Diagnosis) -> Vec<Step> {
         },
         Cause::HostMemory => HOST.to_vec(),
         Cause::LibraryMemory => vec![FRACTION, MICRO_BATCH, NCCL],
+        Cause::Unknown if is_predicted => vec![MICRO_BATCH, EXPANDABLE],
         Cause::Unknown => vec![PREDICT, MICRO_BATCH, EXPANDABLE],
     }
 }
