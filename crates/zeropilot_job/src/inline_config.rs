@@ -7,14 +7,12 @@ use crate::{ACCELERATE_SECTION, Launch, Launcher, Place};
 
 /// The fields that the config is built from.
 #[cfg(feature = "scripts")]
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 6] = [
     "zero_stage",
     "gradient_accumulation_steps",
     "gradient_clipping",
     "offload_optimizer_device",
-    "offload_optimizer_nvme_path",
     "offload_param_device",
-    "offload_param_nvme_path",
     "zero3_save_16bit_model",
 ];
 
