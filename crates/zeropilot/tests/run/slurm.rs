@@ -156,7 +156,7 @@ fn a_job_that_slurm_warns_and_preempts_is_requeued_and_continues() {
     let script = format!(
         "#!/bin/bash\n#SBATCH --requeue --exclusive --time=20 --open-mode=append --output=job.log\n\
          srun {zeropilot} run --record record --continue --resume-with '--resume {{}}' --requeue-exit-code 75 --grace 25s -- \
-         torchrun --nproc-per-node 2 --master-port {port} {program} --deepspeed ds.json --steps 60 --pause 0.2 --save ckpt \
+         torchrun --nproc-per-node 2 --master-port {port} {program} --deepspeed ds.json --steps 200 --pause 0.2 --save ckpt \
          --save-every 1000 --preemptible\n\
          code=$?\necho \"start $((${{SLURM_RESTART_COUNT:-0}} + 1)) exited with $code\"\n\
          [ $code -eq 75 ] && scontrol requeue $SLURM_JOB_ID\nexit $code\n",
@@ -220,7 +220,7 @@ fn a_job_that_slurm_warns_and_preempts_is_requeued_and_continues() {
     let steps: Vec<&str> = log.lines().filter(|line| line.starts_with("step ")).collect();
     let numbers: Vec<u64> =
         steps.iter().filter_map(|line| line.split(' ').nth(1)?.parse().ok()).collect();
-    assert_eq!(numbers, (1..=60).collect::<Vec<u64>>(), "each step is made once");
+    assert_eq!(numbers, (1..=200).collect::<Vec<u64>>(), "each step is made once");
     let verdict = fs::read_to_string(job.path("record/verdict.json")).expect("a verdict");
     let verdict: Value = serde_json::from_str(&verdict).expect("JSON");
     assert_eq!(
