@@ -507,6 +507,8 @@ fn plan_options(text: &str) -> (Vec<String>, [Option<u64>; 2]) {
             "--config" | "--stage" | "--offload" | "--grad-checkpointing" => {}
             "--micro-batch" => batch[0] = value.parse().ok(),
             "--grad-accum" => batch[1] = value.parse().ok(),
+            // Of a trainer: the config that is written for others names AdamW.
+            "--optimizer" => options.extend([format!("{word}={value}"), "--for=hf-trainer".into()]),
             word if word.contains('=') => options.push(word.to_owned()),
             _ => options.push(format!("{word}={value}")),
         }

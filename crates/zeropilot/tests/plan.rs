@@ -317,6 +317,28 @@ fn stage_1_offloads_its_optimizer_if_it_is_told_to() {
 }
 
 #[test]
+fn an_optimizer_counts_where_a_trainer_builds_it() {
+    let of = |more: &[&str]| {
+        let held = ["--stage", "3", "--offload", "none", "--micro-batch", "1"];
+        let question = ["--model", "qwen3-8b", "--gpus", "8xA100-80G", "--grad-checkpointing"];
+        let (plan, code) = plan(&[&question[..], &held, more].concat());
+        assert_eq!(code, 0);
+        (number(&plan, "/recommended/memory/device/expected") as f64, notes(&plan))
+    };
+    let named = ["--optimizer", "adamw8bit"];
+    let (usual, _) = of(&[]);
+    let (written, unused) = of(&named);
+    let (built, used) = of(&[&named[..], &["--for", "hf-trainer"]].concat());
+    assert_eq!(usual, written);
+    assert!(unused.contains("--optimizer has no effect"), "{unused}");
+    assert!(!used.contains("--optimizer"), "{used}");
+    // Two moments of 8.19 billion weights, in one byte instead of four each, over 8 GPUs; the prediction is a range around
+    // its expectation.
+    let saved = 8.19e9 * 2.0 * 3.0 / 8.0;
+    assert!(((usual - built) / saved - 1.0).abs() < 0.05, "{usual} and {built}");
+}
+
+#[test]
 fn where_what_is_given_does_not_fit_the_free_choice_is_named() {
     let output = Command::new(env!("CARGO_BIN_EXE_zeropilot"))
         .args(["plan", "--lang", "en", "--model", "qwen3-8b", "--gpus", "5x44GB"])

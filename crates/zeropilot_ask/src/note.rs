@@ -3,12 +3,12 @@
 use zeropilot_cluster::Cluster;
 use zeropilot_config::schema::EngineVersion;
 use zeropilot_model::Model;
-use zeropilot_plan::Fitting;
+use zeropilot_plan::{Fitting, Target};
 use zeropilot_step::lower::Recipe;
 use zeropilot_units::Bytes;
 
 use crate::bill::Bill;
-use crate::name::{NumberFormat, TaskName, TrainerName};
+use crate::name::{NumberFormat, Optimizer, TaskName, TrainerName};
 use crate::task::TaskRequest;
 use crate::training::Training;
 
@@ -48,6 +48,8 @@ pub enum Note {
     },
     /// No global batch is given, so that every strategy has its own.
     OpenBatch,
+    /// DeepSpeed builds AdamW by the config that is written, whatever optimizer was named.
+    OptimizerUnused,
     /// Links between nodes were given, and there is only one node.
     NetworkUnused,
     /// The recommended strategy uses hpZ, which older engines compute wrongly.
@@ -133,6 +135,12 @@ impl Note {
         let tokens = recipe.long_context.share(recipe.sequence) * micro_batch;
         let is_beyond = tokens.saturating_mul(hidden) > Recipe::LIGER_REACH;
         (recipe.runs_liger() && is_beyond).then_some(Self::WideRows)
+    }
+
+    /// What there is to say about an optimizer of a plan for this reader.
+    pub(crate) fn about_optimizer(target: Target, training: &Training) -> Option<Self> {
+        let is_written = target == Target::DeepSpeed;
+        (is_written && training.optimizer() != Optimizer::Adamw).then_some(Self::OptimizerUnused)
     }
 
     /// What there is to say about a task.

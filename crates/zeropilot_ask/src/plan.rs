@@ -195,6 +195,8 @@ pub fn plan(name: &str, asked_about: &Model, asked: &PlanRequest) -> Result<Plan
     if request.global_batch.is_none() {
         provenance.notes.push(Note::OpenBatch);
     }
+    let target = request.target.unwrap_or_default();
+    provenance.notes.extend(Note::about_optimizer(target, &training));
     let task_name = request.task.task();
     let task = Task {
         model,
@@ -213,7 +215,7 @@ pub fn plan(name: &str, asked_about: &Model, asked: &PlanRequest) -> Result<Plan
             Objective::Time | Objective::Cost => zeropilot_plan::Objective::Time,
             Objective::Memory => zeropilot_plan::Objective::Memory,
         },
-        target: request.target.unwrap_or_default(),
+        target,
         engine: training.software.engine(),
     };
     if request.max_seq_len {

@@ -143,6 +143,11 @@ pub(crate) fn note_words(note: Note, language: Language) -> String {
             "--global-batch is not given, so each strategy has its own global batch size, and zeropilot compares times per sequence",
             "未指定 --global-batch，各方案的全局 batch 不同，耗时按每条序列比较"
         ),
+        Note::OptimizerUnused => tr!(
+            language,
+            "DeepSpeed builds AdamW from the written config, so --optimizer has no effect; if a trainer builds the optimizer, name the trainer with --for, such as --for hf-trainer",
+            "DeepSpeed 会按写出的配置创建 AdamW，所以 --optimizer 不生效；如果由 Trainer 创建优化器，请用 --for 指定，如 --for hf-trainer"
+        ),
         Note::NetworkUnused => tr!(
             language,
             "all GPUs are in one node, so --network has no effect",
