@@ -108,6 +108,7 @@ pub use script::{Files, LaunchScript, read};
 #[cfg(feature = "scripts")]
 pub use shell::{Assignment, Outside, Word};
 pub use task::{JobReuse, JobTask, JobVllm};
+#[cfg(feature = "scripts")]
 pub use training::is_training_arguments;
 pub use training_job::{
     ConfigContent, Direction, FrozenParts, JobConfig, NotModelled, TiledLoss, TrainingJob,
