@@ -20,7 +20,7 @@ import { timeline, type Timeline } from "../timeline";
 import { memoryReasons, timeReasons } from "./why";
 
 /// A search begins when the question has rested so long, in milliseconds.
-const PAUSE = 120;
+const PAUSE = 20;
 
 export function plan(app: App): Part {
   const { say } = app;
@@ -131,8 +131,8 @@ export function plan(app: App): Part {
     ...(found?.json.recommended?.step_seconds ? [questions.simulateCommand({ ...state, ...fewer }, work)] : []),
   ];
 
-  const showPlan = async (state: State) => {
-    found = await ask<Plan, PlanWords>("plan", language(), questions.plan(state));
+  const showPlan = (planned: Planned) => {
+    found = planned;
     other = undefined;
     const { world_size: world, by_gpu_count: offers } = found.json;
     const used = offers?.find((offer) => offer.nodes * offer.gpus_per_node === world);
@@ -224,7 +224,9 @@ export function plan(app: App): Part {
   const search = newest<State>(async (state) => {
     if (!isCurrent(state)) return;
     try {
-      await showPlan(state);
+      const planned = await ask<Plan, PlanWords>("plan", language(), questions.plan(state));
+      if (!isCurrent(state)) return;
+      showPlan(planned);
       await askChosen(state);
       await showBars(state);
       answer.dataset["state"] = "answered";
