@@ -155,7 +155,7 @@ const DIAGNOSE_EXAMPLES: &str = "\
   zeropilot diagnose train.log --model Qwen/Qwen3-8B --gpus 8xA100-80G --config ds_config.json
   zeropilot diagnose slurm-4711.out --job train.sh --json
 
-退出码：0 找到并说明了显存或主机内存不足，1 日志里没有这类报错，2 日志、文件或选项无法读取";
+退出码：0 找到显存或主机内存不足的报错并说明了原因，1 日志里没有这类报错，2 日志、文件或选项无法读取";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 示例：

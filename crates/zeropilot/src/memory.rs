@@ -45,7 +45,7 @@ pub(crate) struct MemoryCommand {
     /// Show all stages and offload options side by side
     #[arg(long, conflicts_with_all = ["config", "timeline", "svg", "without_deepspeed"])]
     compare: bool,
-    /// Draw GPU memory during one step in the terminal
+    /// Draw a terminal chart of GPU memory during one step
     #[arg(long)]
     timeline: bool,
     /// Write an SVG chart of GPU memory during one step to this file

@@ -75,7 +75,7 @@ impl Localized for Argument {
 
 fn kind_name(kind: Kind) -> Text {
     match kind {
-        Kind::Null => Text::new("null", "null"),
+        Kind::Null => Text::new("null", " null"),
         Kind::Bool => Text::new("a boolean", "布尔值"),
         Kind::Int => Text::new("an integer", "整数"),
         Kind::Float => Text::new("a fractional number", "小数"),

@@ -224,6 +224,10 @@ const PATH_KEYS: [&str; 4] = ["deepspeed-version", "front-end", "world-size", "s
 
 const FILES: Text =
     Text::new("this must be a table with file names as keys", "只能是以文件名为键的表");
+const SETTINGS: Text = Text::new(
+    "the settings of a file name pattern must be a table",
+    "文件名模式的设置只能是一个表",
+);
 
 /// Reads a file. `None` if it says nothing about this program.
 pub fn read(text: &str, file: ProjectFile) -> Result<Option<Project>, Vec<ProjectProblem>> {
@@ -438,7 +442,7 @@ impl Reader {
         for (pattern, value) in table {
             let Some(pattern) = self.pattern(pattern.get_ref(), pattern.span()) else { continue };
             let DeValue::Table(table) = value.get_ref() else {
-                self.no_table(value, FILES, example);
+                self.no_table(value, SETTINGS, example);
                 continue;
             };
             let mut settings = PathSettings::default();
@@ -617,6 +621,9 @@ mod tests {
         assert_eq!(problem("world-size = \"8\"").0, "\"8\"");
         assert_eq!(problem("select = [\"K05\", \"K99\"]").0, "\"K99\"");
         assert_eq!(problem("front-end = \"trainer\"").0, "\"trainer\"");
+        let (place, message) = problem("[paths]\n\"a/**\" = 8\n");
+        assert_eq!(place, "8");
+        assert_eq!(message, "the settings of a file name pattern must be a table");
         assert_eq!(problem("deepspeed-version = 19").0, "19");
         assert_eq!(problem("per-file-ignores = { \"[\" = [] }").0, "\"[\"");
         assert!(problem("a = ").1.starts_with("this is not valid TOML"), "{:?}", problem("a = "));

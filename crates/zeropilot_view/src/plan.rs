@@ -328,7 +328,7 @@ fn by_hand(choice: &Fitting, job: Option<&TrainingJob>, language: Language) -> S
         text.push_str(
             Text::new(
                 "\nYour script must use a fused linear cross entropy, such as Liger Kernel's\n",
-                "\n训练脚本需要使用融合的 linear cross entropy（例如 Liger Kernel）\n",
+                "\n训练脚本需要使用融合 loss（把输出层和交叉熵合并计算），例如 Liger Kernel 的实现\n",
             )
             .get(language),
         );
@@ -394,18 +394,18 @@ fn limit(rejected: &[Rejected], language: Language) -> String {
     let moment = phase::moment(nearest.fullest).get(language);
     let (others, rollout) = (nearest.other_models, nearest.rollout);
     let users = match (others.0, rollout.0) {
-        (_, 0) => tr!(language, "frozen models use {others}", "不训练的模型占 {others}"),
-        (0, _) => tr!(language, "vLLM uses {rollout}", "vLLM 占 {rollout}"),
+        (_, 0) => tr!(language, "frozen models use {others}", "其中不训练的模型占 {others}"),
+        (0, _) => tr!(language, "vLLM uses {rollout}", "其中 vLLM 占 {rollout}"),
         _ => tr!(
             language,
             "vLLM uses {rollout} and frozen models {others}",
-            "vLLM 占 {rollout}，不训练的模型占 {others}"
+            "其中 vLLM 占 {rollout}，不训练的模型占 {others}"
         ),
     };
     tr!(
         language,
         "Of these, {way} comes closest: GPU memory peaks {moment}, and {users} of it.\n",
-        "其中最接近的是 {way}：显存峰值出现在{moment}，其中{users}。\n"
+        "其中最接近的是 {way}：显存峰值出现在{moment}，{users}。\n"
     )
 }
 

@@ -265,7 +265,7 @@ pub fn machines(problem: &MachinesProblem, language: Language) -> String {
         MachinesProblem::Network { text, error } => simulate::bad_network(text, error, language),
         MachinesProblem::HostRam(bytes) => tr!(
             language,
-            "error: --host-ram is only {bytes}\n  help: write the unit, such as --host-ram 512GiB",
+            "error: --host-ram is only {bytes}\n  help: include the unit, as in --host-ram 512GiB",
             "错误：--host-ram 只有 {bytes}\n  建议：写上单位，例如 --host-ram 512GiB"
         ),
         MachinesProblem::Nvme { text } => simulate::bad_nvme(text, language),

@@ -400,7 +400,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
     (
         &["memory", "simulate", "diagnose"],
         "without_deepspeed",
-        "不用 DeepSpeed，只用 PyTorch（单卡，或多卡 DDP）；16 位权重在 autocast 下运行，与 HF Trainer 相同",
+        "按直接使用 PyTorch（不用 DeepSpeed）预测：单卡，或多卡 DDP；16 位权重配合 autocast，与 HF Trainer 相同",
     ),
     (&["memory", "simulate", "diagnose"], "rank", "要显示的 rank；默认显示占用最多的 rank"),
     (&["simulate"], "trace", "把这一步写成 chrome://tracing 和 Perfetto 的 trace 文件"),
@@ -443,7 +443,7 @@ pub(super) const OPTIONS: &[(&[&str], &str, &str)] = &[
         "多久没有任何输出算卡住，例如 `10m`（第一步之前，还要求各 rank 都不在计算）；`off` 表示不判断",
     ),
     (&["run"], "step_timeout", "多久没有完成新的一步算卡住，即使仍有输出；`off` 表示不判断"),
-    (&["run"], "stop_on_nan", "loss 或梯度范数连续三次是 NaN 或无穷大时停止"),
+    (&["run"], "stop_on_nan", "loss 连续三次是 NaN 或无穷大，或者梯度范数连续三次是 NaN 时停止"),
     (&["run"], "rollback_on_spike", "loss 突然升高并持续三步时停止，从升高之前的 checkpoint 续训"),
     (
         &["run"],

@@ -62,7 +62,7 @@ pub(crate) struct RunArguments {
     /// Treat this much time without a new step as a hang, even if the run prints output; `off` for never
     #[arg(long, value_name = "TIME", default_value = "off", value_parser = limit)]
     pub(crate) step_timeout: Limit,
-    /// Stop once the loss or the gradient norm is NaN or infinite three times in a row
+    /// Stop after three steps in a row with a NaN or infinite loss or a NaN gradient norm
     #[arg(long)]
     pub(crate) stop_on_nan: bool,
     /// Stop if the loss jumps and stays high for three steps, and resume from the checkpoint before the jump

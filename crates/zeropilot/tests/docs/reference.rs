@@ -175,7 +175,7 @@ fn environment(language: Language) -> String {
     let name = if language == Language::Chinese { "zh" } else { "en" };
     let sections = [
         ("using", Text::new("Using zeropilot", "使用 zeropilot 时")),
-        ("building", Text::new("Building and testing it", "构建与测试时")),
+        ("building", Text::new("Build and test zeropilot", "构建与测试时")),
     ];
     for (section, title) in sections {
         let _ = write!(text, "\n## {}\n\n", title.get(language));
@@ -194,7 +194,7 @@ fn environment(language: Language) -> String {
     let engine = knowledge("environment.json");
     let title = Text::new("Read by DeepSpeed", "DeepSpeed 读取的");
     let about = Text::new(
-        "Extracted from its source. DeepSpeed ignores other variables that begin with `DS_` while it runs. `DS_BUILD_OPS`, `DS_BUILD_STRING` and `DS_ENABLE_NINJA` take effect only when it is installed: its `setup.py` reads them.",
+        "This list comes from DeepSpeed's source. DeepSpeed ignores other variables that begin with `DS_` while it runs. `DS_BUILD_OPS`, `DS_BUILD_STRING` and `DS_ENABLE_NINJA` take effect only when it is installed: its `setup.py` reads them.",
         "从源码中提取。运行时 DeepSpeed 不读取其他以 `DS_` 开头的变量。`DS_BUILD_OPS`、`DS_BUILD_STRING` 和 `DS_ENABLE_NINJA` 只在安装时生效，由 `setup.py` 读取。",
     );
     let version = engine["deepspeed"].as_str().expect("a version");

@@ -141,19 +141,19 @@ pub(super) fn evidence(text: &KeyText, language: Language) -> String {
     let is_measured = |claim| !text.unmeasured.contains(&claim);
     let effect = match (is_measured(Claim::Effect), text.unchanged) {
         (true, true) => Text::new(
-            "Measured on two CPU ranks: memory and communication are the same with and without the key. Other effects are read in DeepSpeed's source.",
+            "Measured on two CPU ranks: memory and communication are the same with and without the key. Statements about other effects come from DeepSpeed's source code.",
             "在两个 CPU rank 上实测：有无该键时内存和通信都相同。其他影响来自 DeepSpeed 源码，未经实测。",
         ),
         (true, false) => Text::new(
-            "Measured: memory and communication of two CPU ranks, with and without the key. Other effects are read in DeepSpeed's source.",
+            "Measured: memory and communication of two CPU ranks, with and without the key. Statements about other effects come from DeepSpeed's source code.",
             "实测：在两个 CPU rank 上对比了有无该键时的内存和通信。其他影响来自 DeepSpeed 源码，未经实测。",
         ),
         (false, _) if text.several_nodes => Text::new(
-            "Read in DeepSpeed's source, not measured: the recorded runs use one node.",
+            "Taken from DeepSpeed's source code, not measured: the recorded runs use one node.",
             "来自 DeepSpeed 源码，未经实测：已有的实测都只用一个节点。",
         ),
         (false, _) => Text::new(
-            "Read in DeepSpeed's source, not measured.",
+            "Taken from DeepSpeed's source code, not measured.",
             "来自 DeepSpeed 源码，未经实测。",
         ),
     };

@@ -28,11 +28,11 @@ pub(super) fn why(report: &PlanReport<'_>, language: Language) -> &'static str {
             "比最快的方案最多慢 5%，但卸载更少、余量更大或 stage 更低",
         ),
         (false, false) if lacks_bf16(report) => Text::new(
-            "is first in the cost order (less waiting for the host, fewer gathers, no recomputation, larger micro-batch size). These GPUs do not support bf16: set --precision fp16 to compare step times",
+            "is first in the cost order. This order prefers less waiting for the host, fewer gathers, no recomputation and a larger micro-batch size. These GPUs do not support bf16: set --precision fp16 to compare step times",
             "按代价排序排在第一（等待主机更少、聚合权重更少、不做激活重计算、micro batch 更大）。这些卡不支持 bf16：改用 --precision fp16 才能按每步用时比较",
         ),
         (false, false) => Text::new(
-            "is first in the cost order (less waiting for the host, fewer gathers, no recomputation, larger micro-batch size). To compare step times, name the GPU model, as in 8xH100",
+            "is first in the cost order. This order prefers less waiting for the host, fewer gathers, no recomputation and a larger micro-batch size. To compare step times, name the GPU model, as in 8xH100",
             "按代价排序排在第一（等待主机更少、聚合权重更少、不做激活重计算、micro batch 更大）。要按每步用时比较，请写明型号，如 8xH100",
         ),
     };

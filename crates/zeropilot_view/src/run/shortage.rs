@@ -92,7 +92,7 @@ pub(super) fn room(
             "错误：放不下：仅模型状态就需要{where_} {least}，而可用的只有 {left}\n  建议：用 `zeropilot plan --model … --gpus …` 找到放得下的方案；--no-preflight 可强行启动"
         ));
     }
-    (expected > left).then(|| tr!(language, "warning: the run may not fit: it is expected to need {expected} {where_}, but only {left} is free\n  help: with --fallback, zeropilot continues with a config that needs less if GPU memory or host memory runs out", "警告：可能放不下：预计需要{where_} {expected}，而可用的只有 {left}\n  建议：使用 --fallback 时，显存或主机内存不足后 zeropilot 会换用占用更少的配置继续"))
+    (expected > left).then(|| tr!(language, "warning: the run may not fit: it is expected to need {expected} {where_}, but only {left} is free\n  help: with --fallback, zeropilot continues with a config that needs less if GPU memory or host memory runs out", "警告：可能放不下：预计需要{where_} {expected}，而可用的只有 {left}\n  建议：加 --fallback，让 zeropilot 在显存或主机内存不足时换用占用更少的配置继续训练"))
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ static SMALLER_THAN_WORLD: Wording = Wording {
     ),
     help: Text::new(
         "for {train} samples per GPU, set `train_batch_size` to {train} × {world} = {suggested}, or use `train_micro_batch_size_per_gpu`, which works for any number of ranks",
-        "若想每卡 {train} 条，应把 `train_batch_size` 设为 {train} × {world} = {suggested}；或改用与总卡数无关的 `train_micro_batch_size_per_gpu`",
+        "要让每张卡处理 {train} 个样本，把 `train_batch_size` 设为 {train} × {world} = {suggested}；或改用与总卡数无关的 `train_micro_batch_size_per_gpu`",
     ),
 };
 

@@ -48,7 +48,7 @@ static LATER: Wording = Wording {
     ),
     why: Text::new(
         "A command before the launch may write the file, or the script changes to a directory that is known only at run time.",
-        "启动训练之前的命令可能会生成这个文件，或者脚本切换到了运行时才能确定的目录。",
+        "这个文件可能由启动训练之前的命令生成；也可能是脚本切换了目录，而该目录要到运行时才能确定。",
     ),
     help: Text::new(
         "check the file once it exists: `zeropilot check {name}`",

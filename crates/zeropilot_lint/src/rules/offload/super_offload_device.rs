@@ -34,7 +34,7 @@ static WORDING: Wording = Wording {
         "`super_offload` 需要在 `offload_optimizer` 里设置 `\"device\": \"cpu\"`",
     ),
     why: Text::new(
-        "DeepSpeed uses the SuperOffload optimizer whatever the device is, but prepares it only if offload is on. The first backward pass exits with `AttributeError: … has no attribute 'norm_for_param_grads'`.",
+        "DeepSpeed uses the SuperOffload optimizer whatever the device is, but prepares it only if offload is on. The run exits with `AttributeError: … has no attribute 'norm_for_param_grads'` in the first backward pass.",
         "无论 device 是什么，DeepSpeed 都会使用 SuperOffload 的优化器，但只有启用卸载时才会做相应的初始化；第一次反向就以 `AttributeError: … has no attribute 'norm_for_param_grads'` 退出。",
     ),
     help: Text::new(

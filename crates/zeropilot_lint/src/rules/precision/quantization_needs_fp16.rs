@@ -11,7 +11,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     summary: Text::new(
         "weights quantized in the optimizer step without fp16",
-        "不用 fp16 时在参数更新中量化权重",
+        "没有启用 fp16，却要在参数更新中量化权重",
     ),
     wordings: &[&WORDING],
     sources: &[],

@@ -60,7 +60,7 @@ static KEPT: Wording = Wording {
         "`train` 之前的 `{call}` 会创建一个不能用于训练的 DeepSpeed engine",
     ),
     why: Text::new(
-        "There is no DeepSpeed engine before training starts, so the HF Trainer creates one for inference, without an optimizer. `train` then reuses this engine, and the first step exits with `'NoneType' object has no attribute 'backward'`.",
+        "There is no DeepSpeed engine before training starts, so the HF Trainer creates one for inference, without an optimizer. `train` then reuses this engine, and the run exits with `'NoneType' object has no attribute 'backward'` in the first step.",
         "训练开始之前还没有 DeepSpeed engine，HF Trainer 会为推理建一个不带优化器的 engine。之后 `train` 直接沿用它，第一步就会报错退出：`'NoneType' object has no attribute 'backward'`。",
     ),
     help: Text::new(

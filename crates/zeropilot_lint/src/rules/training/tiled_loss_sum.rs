@@ -66,7 +66,7 @@ static ACCUMULATED: Wording = Wording {
     ),
     why: Text::new(
         "DeepSpeed computes the output layer's gradient in the forward pass, and only `backward` divides by `gradient_accumulation_steps`. Over 4 micro-batches, a gradient norm of 1.34 became 3.78, so gradient clipping shrinks the gradients of the other layers.",
-        "DeepSpeed 在前向时就算好了输出层的梯度，而除以 `gradient_accumulation_steps` 是在 `backward` 里。累积 4 个 micro batch 时，梯度范数从 1.34 变成 3.78，梯度裁剪会因此压低其他层的梯度。",
+        "DeepSpeed 在前向时就算好了输出层的梯度，到 `backward` 才把 loss 除以 `gradient_accumulation_steps`，这个除法不会作用到输出层的梯度。累积 4 个 micro batch 时，梯度范数是 3.78，而不是 1.34；梯度裁剪会因此压低其他层的梯度。",
     ),
     help: WORDING.help,
 };

@@ -103,7 +103,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
             Text::new("`{key}` is {share}, not between 0 and 1", "`{key}` 为 {share}，不在 0 到 1 之间"),
             Text::new(
                 "The value is the fraction of the optimizer step that runs on the CPU.",
-                "这个值是在 CPU 上执行的参数更新所占的比例。",
+                "这个值表示参数更新中有多大比例在 CPU 上执行。",
             ),
             Text::new("use a fraction such as 0.7", "写一个比例，例如 0.7"),
         )
@@ -133,7 +133,7 @@ fn knob(refusal: &Refusal) -> Option<Objection> {
                 "`zero_hpz_partition_size` forms groups of equal size, and DeepSpeed raises an error if some ranks are left over.",
                 "`zero_hpz_partition_size` 要求各组一样大，分不均时 DeepSpeed 会报错。",
             ),
-            Text::new("set `zero_hpz_partition_size` to the number of GPUs per node", "把 `zero_hpz_partition_size` 设为每个节点的 GPU 数"),
+            Text::new("set `zero_hpz_partition_size` to the number of GPUs per node", "把 `zero_hpz_partition_size` 设为每个节点的卡数"),
         )
         .with("size", size)
         .with("world", world),
