@@ -45,7 +45,10 @@ def load_operators(names=OPERATORS):
 def join(rank, world, listener):
     """The process group; the engine finds it and does not make one of its own."""
     import deepspeed
+    from deepspeed.accelerator import get_accelerator
 
+    # DeepSpeed asks for fp16 instructions; PyTorch also computes in fp16 on processors without them.
+    get_accelerator().is_fp16_supported = lambda: True
     port = listener.getsockname()[1]
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world), LOCAL_SIZE=str(world))
     store = torch.distributed.TCPStore(
