@@ -118,7 +118,7 @@ fn exit_codes_tell_whether_it_fits() {
     assert_eq!(on_hosts("10GiB").code, 1, "the host counts too");
     let bare = on_hosts("64");
     assert_eq!(bare.code, 2, "64 bytes are not meant");
-    assert!(bare.stderr.contains("write the unit"), "{}", bare.stderr);
+    assert!(bare.stderr.contains("include the unit"), "{}", bare.stderr);
 }
 
 #[test]
