@@ -37,7 +37,7 @@ PATH=$cache/bin:$PATH
 command -v cargo-cyclonedx >/dev/null || cargo install --locked --quiet --debug --root "$cache" cargo-cyclonedx
 cargo cyclonedx --quiet --manifest-path crates/zeropilot/Cargo.toml --format json --spec-version 1.5 --override-filename sbom
 mv crates/zeropilot/sbom.json "$out/$name.cdx.json"
-find crates -name sbom.json -delete
+find crates knowledge -name sbom.json -delete
 
 (cd "$out" && sha256sum ./*.tar.gz ./*.whl ./*.json >SHA256SUMS)
 ls -l "$out"
